@@ -35,6 +35,7 @@ from keyhole.errors import BudgetError as BudgetError
 from keyhole.errors import ClusterError as ClusterError
 from keyhole.errors import ConflictError as ConflictError
 from keyhole.errors import DataError as DataError
+from keyhole.errors import DoubtError as DoubtError
 from keyhole.errors import KeyholeError as KeyholeError
 from keyhole.errors import MissingExtraError as MissingExtraError
 from keyhole.errors import ProblemError as ProblemError

@@ -7,8 +7,8 @@ import functools
 import math
 import operator
 import re
-from collections.abc import Iterable, Sequence
-from typing import NoReturn, SupportsFloat, SupportsIndex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,6 +75,22 @@ class UnknownTicketError(StoreError, TicketError, LookupError):
 
 class ConflictError(StoreError):
     """What is asked does not go with what the store has: a name that is taken, a second label."""
+
+
+class DoubtError(ConflictError):
+    """Values or labels far beyond what was seen, which somebody has to confirm.
+
+    `by_ticket` has the doubts (`kh.Doubt`) by the id of their ticket, `doubts` all of them.
+    """
+
+    def __init__(self, words: str, by_ticket: Mapping[str, tuple[Any, ...]] | None = None) -> None:
+        super().__init__(words)
+        self.by_ticket = dict(by_ticket or {})
+
+    @property
+    def doubts(self) -> tuple[Any, ...]:
+        """The doubts of all tickets."""
+        return tuple(doubt for doubts in self.by_ticket.values() for doubt in doubts)
 
 
 class StoreLockedError(StoreError):

@@ -75,6 +75,7 @@ def desk(chromium: Browser) -> Iterator[Desk]:
         store.fill_many("hostile", {t.id: rng.normal(size=8) for t in tickets[:30]})
         store.tell_many("hostile", {t.id: float(rng.normal()) for t in tickets[:20]})
         store.create("new", kh.Problem(3, 1, 2), "fixed")
+        store.create("either", kh.Problem(3, 1, 2), "auto", yes_no=True)
         address = stack.enter_context(serving(paged(store, demo=demo)))
         yield Desk(store, address, chromium)
 
@@ -100,17 +101,18 @@ def clicked(page: Page, name: str) -> None:
 def states(desk: Desk, learner: str) -> list[str]:
     """Addresses of examples of a learner in every state."""
     tickets = desk.store.ask(learner, 3)
-    desk.store.fill_many(learner, {t.id: np.ones(len(t.names)) for t in tickets[1:]})
-    desk.store.tell(tickets[2].id, 4.0)
+    rows = {t.id: np.ones(len(t.names)) for t in tickets[1:]}
+    desk.store.fill_many(learner, rows, confirm=True)
+    desk.store.tell(tickets[2].id, 1.0, confirm=True)
     return [f"/counter/{learner}/{ticket.id}" for ticket in tickets]
 
 
-@pytest.mark.parametrize("learner", ["clinic", "hostile", "new"])
+@pytest.mark.parametrize("learner", ["clinic", "hostile", "new", "either"])
 def test_pages_fit_and_nothing_serious_is_wrong_with_them(desk: Desk, learner: str) -> None:
     places = [f"/counter/{learner}", f"/learners/{learner}"]
     if learner != "new":
         asked, filled, told = states(desk, learner)
-        places += [asked, filled, told]
+        places += [asked, filled, told, f"{filled}/correct"]
     if learner == "clinic":
         places += ["/", "/counter", "/admin", "/login?wrong=1", "/counter/none", f"{filled}/drop"]
     page, wrong = desk.page(), []
@@ -138,6 +140,39 @@ def test_pages_fit_and_nothing_serious_is_wrong_with_them(desk: Desk, learner: s
         )
         wrong += [f"{place}: too small to touch: {each}" for each in small]
     assert wrong == []
+
+
+def test_a_typo_takes_a_second_click_and_is_corrected(desk: Desk) -> None:
+    """Without the mouse nothing is confirmed by accident: Enter sends what asks."""
+    store, page = desk.store, desk.page()
+    problem = kh.Problem(2, 1, 2, ("crp", "tsh"), limits={"tsh": (0, 50)})
+    store.create("typos", problem, "auto")
+    for number, ticket in enumerate(store.ask("typos", 40)):
+        store.fill(ticket.id, [1.0 + number / 40, 2.0 + number % 7 / 7])
+        store.tell(ticket.id, 3.0 + number % 7)
+    page.goto("/counter/typos")
+    clicked(page, "Next example")
+    page.fill("#v1", "60")
+    page.press("#v1", "Tab")
+    assert "is not 0 to 50" in page.inner_text("#h1")
+    page.fill("#v0", "1500000")
+    page.fill("#v1", "2.5")
+    for _ in range(2):  # as often as one likes
+        with page.expect_navigation():
+            page.press("#v1", "Enter")
+        assert "did you mean 1.5?" in page.inner_text("main")
+    assert store.info("typos").filled == 0
+    faults = [each for each in violations(page) if each["impact"] in ("serious", "critical")]
+    assert faults == []
+    clicked(page, "They are right")
+    assert "Prediction" in page.inner_text("main")
+    clicked(page, "Correct")
+    page.fill("#v0", "1.5")
+    page.fill("#why", "typo")
+    clicked(page, "Correct")
+    assert "because: typo" in page.inner_text("main")
+    [ticket] = store.tickets("typos", state="filled")
+    assert ticket.values == (1.5, 2.5)
 
 
 def test_the_whole_story_by_keyboard(desk: Desk) -> None:

@@ -51,6 +51,7 @@ COMMANDS = {
     "ask": "tickets",
     "fill": "tickets",
     "tell": "tickets",
+    "correct": "correct",
     "drop": "tickets",
     "tickets": "tickets",
     "status": "stored_learners",

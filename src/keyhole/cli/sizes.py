@@ -80,6 +80,7 @@ def _priced(pricing: Pricing, source: Source, size: SizeOptions) -> Problem:
     """The problem with prices; of what is not given everything may be bought, and models have 4."""
     budget = pricing.everything if size.budget is None else size.budget
     problem = Problem(source.stream.d, 1, budget, source.stream.names, pricing.prices)
+    problem = problem.replace(limits=pricing.limits)
     k = min(4, problem.width) if size.sparsity is None else size.sparsity
     if k > problem.width:
         raise ProblemError(

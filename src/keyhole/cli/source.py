@@ -17,6 +17,7 @@ from keyhole.learners.history import kept_per_row
 from keyhole.learners.registry import learner_row
 from keyhole.problem import BlockStream, DataError, Learner, ProblemError
 from keyhole.problem.display import counted
+from keyhole.problem.limits import LimitList
 from keyhole.problem.prices import Prices, PriceTable, price_list
 from keyhole.streams.files import ReadStream, read_with
 from keyhole.streams.read_options import COMMAND_SYNTAX, ReadArguments, assumptions_line
@@ -36,6 +37,7 @@ class Pricing:
     prices: Prices
     left_out: tuple[str, ...] = ()
     columns: Mapping[str, int] = field(default_factory=dict)
+    limits: LimitList = field(default_factory=dict)
 
     @property
     def everything(self) -> float:
@@ -85,7 +87,8 @@ def open_pricing(path: str, stream: BlockStream, ignored: Iterable[str] = ()) ->
     fitted = table.fitted(names, groups, away)
     prices = price_list(stream.d, names, fitted.prices, fitted.panels, fitted.derived)
     title = "the clinic's price list" if path == CLINIC_PRICES else path
-    return Pricing(title, prices, tuple(sorted(_rows(table) & away)))
+    left_out = tuple(sorted(_rows(table) & away))
+    return Pricing(title, prices, left_out, limits=fitted.limits)
 
 
 def _rows(table: PriceTable) -> set[str]:
@@ -110,11 +113,16 @@ def column_pricing(stream: BlockStream) -> Pricing | None:
     return Pricing("columns", prices, columns={name: len(of) for name, of in several.items()})
 
 
-def prices_for(path: str, names: tuple[str, ...]) -> Prices:
-    """The prices of a file for these features; its rows for anything else are left out."""
+def table_for(path: str, names: tuple[str, ...]) -> PriceTable:
+    """The price list of a file for these features; its rows for anything else are left out."""
     table = read_table(path)
     columns = {name.partition("=")[0] for name in names}
-    fitted = table.fitted(names, ignored=_rows(table) - {*names} - columns)
+    return table.fitted(names, ignored=_rows(table) - {*names} - columns)
+
+
+def prices_for(path: str, names: tuple[str, ...]) -> Prices:
+    """The prices alone."""
+    fitted = table_for(path, names)
     return price_list(len(names), names, fitted.prices, fitted.panels, fitted.derived)
 
 

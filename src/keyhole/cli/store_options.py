@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
+import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -28,6 +30,15 @@ OneOrAll = Annotated[
     str | None,
     typer.Argument(metavar="LEARNER", help="Name of the learner in the store.", show_default="all"),
 ]
+
+
+Confirm = Annotated[
+    bool,
+    typer.Option(
+        "--confirm", help="What is far beyond all that was seen is right; do not ask about it."
+    ),
+]
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +75,46 @@ def open_store(url: str, *, create: bool = False) -> Store:
     from keyhole.counter.store import Store
 
     return Store(url, create=create)
+
+
+def in_doubt(confirm: bool, call: Callable[[bool], T]) -> T:
+    """What a call gives that is told whether doubts are confirmed; at a terminal, asked for."""
+    from keyhole.errors import DataError, DoubtError, printable
+
+    try:
+        return call(confirm)
+    except DoubtError as error:
+        if not sys.stdin.isatty():
+            words = str(error).replace("confirm=True", "--confirm")
+            raise DoubtError(words, error.by_ticket) from None
+        for id, doubts in error.by_ticket.items():
+            for doubt in doubts:
+                typer.echo(printable(f"{id}: {doubt}"), err=True)
+        if not typer.confirm("Keep it as it is?", err=True):
+            raise DataError("nothing was kept: give what is right") from None
+    return call(True)
+
+
+def served_lines(ticket: StoredTicket) -> list[str]:
+    """What is predicted for a ticket, and its interval."""
+    from keyhole.cli.output import number
+
+    if ticket.probability is not None:
+        share = f"{100.0 * ticket.probability:.3g} %"
+        return [f"Ticket {ticket.id}: {ticket.learner} gives yes (1) a probability of {share}"]
+    lines = [f"Ticket {ticket.id}: {ticket.learner} predicts {number(ticket.prediction or 0.0)}"]
+    if ticket.low is not None and ticket.high is not None:
+        ends = f"{number(ticket.low)} to {number(ticket.high)}"
+        share = f"{100 * (ticket.coverage or 0.0):g} %"
+        lines.append(f"  {share} of labels lie within such intervals: {ends}")
+    return lines
+
+
+def corrected_lines(ticket: StoredTicket) -> list[str]:
+    """What to say of a ticket that was corrected."""
+    if ticket.open:
+        return [f"Ticket {ticket.id} is corrected.", *served_lines(ticket)]
+    return [f"Ticket {ticket.id} is corrected, and {ticket.learner} has learnt it anew."]
 
 
 def parse_duration(text: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -52,6 +52,19 @@ def create(
         str | None, option("--target -t COLUMN", "Label column of --history.")
     ] = None,
     learner: options.LearnerKind = "auto",
+    yes_no: Annotated[
+        bool,
+        typer.Option(
+            "--yes-no", help="Labels are 0 (no) or 1 (yes); predictions are probabilities of yes."
+        ),
+    ] = False,
+    label_limits: Annotated[
+        str | None,
+        option(
+            "--label-limits LOW:HIGH",
+            "Least and largest possible label, as in 0:365 or 0:; other labels are refused.",
+        ),
+    ] = None,
     seed: options.Seed = 0,
     csv: options.CsvOptions,
     store: StoreAddress = "keyhole.db",
@@ -83,7 +96,8 @@ def create(
     if history.history is None and history.half_life is not None:
         raise DataError("--half-life needs --history")
     names, units = read_features(source, target, csv.separator)
-    problem = _problem(names, budget, sparsity, pricing)
+    ends = None if label_limits is None else _ends(label_limits)
+    problem = _problem(names, budget, sparsity, pricing).replace(label_limits=ends)
     old = None
     if history.history is not None:
         old = streams.read(
@@ -95,9 +109,8 @@ def create(
             missing=csv.missing or (),
         )
     with open_store(store, create=True) as counter, status_line("making the learner"):
-        info = counter.create(
-            name, problem, learner, seed=seed, history=old, half_life=history.half_life, units=units
-        )
+        made_from: dict[str, Any] = {"seed": seed, "history": old, "half_life": history.half_life}
+        info = counter.create(name, problem, learner, **made_from, units=units, yes_no=yes_no)
         url = counter.url if "://" in store else store  # without its password
     after = f", after {info.history:,} rows of history" if info.history else ""
     answer(
@@ -111,17 +124,30 @@ def create(
 def _problem(
     names: tuple[str, ...], budget: float, sparsity: int | None, pricing: options.PriceOptions
 ) -> Problem:
-    from keyhole.cli.source import prices_for
+    from keyhole.cli.source import table_for
     from keyhole.problem import Problem, ProblemError
 
     if pricing.prices is not None:
-        prices = prices_for(pricing.prices, names)
+        prices = table_for(pricing.prices, names)
         problem = Problem(len(names), 1, budget, names, prices)
         return problem.replace(k=min(4, problem.width) if sparsity is None else sparsity)
     if not budget.is_integer():
         raise ProblemError(f"--budget {budget:g}: without --prices it is a number of features")
     k = min(4, int(budget)) if sparsity is None else sparsity
     return Problem(len(names), max(1, k), int(budget), names)
+
+
+def _ends(text: str) -> tuple[float | None, float | None]:
+    """Two numbers with a colon between them; either may be left out."""
+    from keyhole.errors import DataError
+
+    low, mark, high = text.partition(":")
+    try:
+        if not mark:
+            raise ValueError
+        return float(low) if low.strip() else None, float(high) if high.strip() else None
+    except ValueError:
+        raise DataError(f"--label-limits must be as in 0:365, 0: or :10, got {text!r}") from None
 
 
 def status(

@@ -16,15 +16,18 @@ import typer
 from keyhole.cli import options
 from keyhole.cli.options import option
 from keyhole.cli.store_options import (
+    Confirm,
     LearnerName,
     OneOrAll,
     StoreAddress,
     StoreOptions,
     ago,
     closed_words,
+    in_doubt,
     open_store,
     order_lines,
     parse_duration,
+    served_lines,
 )
 
 if TYPE_CHECKING:
@@ -140,23 +143,25 @@ def fill(
     nothing: Annotated[
         bool, typer.Option("--nothing", help="Everything was ordered and nothing came back.")
     ] = False,
+    confirm: Confirm = False,
     csv: options.CsvOptions,
     counter: StoreOptions,
     as_json: options.Json = False,
 ) -> None:
     """Give the values of a ticket, and get the prediction.
 
-    Values you leave out count as not arrived, which is fine. Values cannot be changed once a
-    prediction was made from them; giving the same ones again is harmless. A file has a column
-    `ticket` and one per feature, as written by `keyhole ask --out`. Either all its lines are taken
-    or none; lines without any value are skipped.
+    Values you leave out count as not arrived, which is fine. Values that turn out to be wrong are
+    for `keyhole correct`; giving the same ones again is harmless. About a value far beyond all that
+    was seen you are asked, and where nobody can be asked it is refused without --confirm. A file
+    has a column `ticket` and one per feature, as written by `keyhole ask --out`. Either all its
+    lines are taken or none; lines without any value are skipped.
 
     \b
     Examples:
       keyhole fill K7QM-2XRT-9ABC age=61 crp=4.2
       keyhole fill clinic orders.csv
     """
-    from keyhole.cli.output import answer, emit, number, say
+    from keyhole.cli.output import answer, emit, say
     from keyhole.cli.ticket_files import read_form
     from keyhole.errors import DataError, KeyholeError
 
@@ -167,7 +172,12 @@ def fill(
                 raise DataError(f"{what} is a learner: give one file with values, or a ticket's id")
             form = read_form(given[0], csv)
             try:
-                many = store.fill_many(what, form.values, **counter.caller())
+                many = in_doubt(
+                    confirm,
+                    lambda sure: store.fill_many(
+                        what, form.values, **counter.caller(), confirm=sure
+                    ),
+                )
             except KeyholeError as error:
                 raise form.explain(error) from None
             told = {"empty": form.empty, "tickets": [ticket.as_dict() for ticket in many]}
@@ -177,14 +187,13 @@ def fill(
         if bool(given) == nothing:
             raise DataError("give FEATURE=VALUE for what came back, or --nothing")
         came = values_of(given, what, csv.decimal or ".")
-        filled = store.fill(what, came, **counter.caller())
+        filled = in_doubt(
+            confirm, lambda sure: store.fill(what, came, **counter.caller(), confirm=sure)
+        )
     if as_json:
         emit(filled.as_dict())
         return
-    say(f"Ticket {filled.id}: {filled.learner} predicts {number(filled.prediction or 0.0)}")
-    if filled.low is not None and filled.high is not None:
-        ends = f"{number(filled.low)} to {number(filled.high)}"
-        say(f"  {100 * (filled.coverage or 0.0):g} % of labels lie within such intervals: {ends}")
+    say(*served_lines(filled))
     absent = [name for name, value in filled.as_dict()["values"].items() if value is None]
     if absent:
         say(f"  did not arrive: {', '.join(absent)}")
@@ -220,15 +229,17 @@ def tell(
             show_default="the only one besides `ticket`",
         ),
     ] = None,
+    confirm: Confirm = False,
     csv: options.CsvOptions,
     counter: StoreOptions,
     as_json: options.Json = False,
 ) -> None:
     """Tell the label of a filled ticket; the learner learns from it.
 
-    A label cannot be changed; telling the same one again is harmless. A file has the columns
-    `ticket` and the label. Either all its lines are taken or none; lines without a label are
-    skipped.
+    A label that turns out to be wrong is for `keyhole correct`; telling the same one again is
+    harmless. About a label far beyond all that were told you are asked, and where nobody can be
+    asked it is refused without --confirm. A file has the columns `ticket` and the label. Either all
+    its lines are taken or none; lines without a label are skipped.
 
     \b
     Examples:
@@ -245,7 +256,10 @@ def tell(
             form = read_form(label, csv)
             labels = _labels(form, target)
             try:
-                many = store.tell_many(what, labels, **counter.caller())
+                many = in_doubt(
+                    confirm,
+                    lambda sure: store.tell_many(what, labels, **counter.caller(), confirm=sure),
+                )
             except KeyholeError as error:
                 raise form.explain(error) from None
             left = len(form.lines) - len(labels)
@@ -256,7 +270,7 @@ def tell(
         y = parse_number(label, csv.decimal or ".", f"the label of {what}")
         if y is None:
             raise DataError(f"the label of {what} is missing: drop it if it never comes")
-        told = store.tell(what, y, **counter.caller())
+        told = in_doubt(confirm, lambda sure: store.tell(what, y, **counter.caller(), confirm=sure))
     answer(as_json, told.as_dict(), closed_words(told))
 
 

@@ -12,7 +12,8 @@ from urllib.parse import quote
 import numpy as np
 
 from keyhole.counter.transport import Client
-from keyhole.errors import DataError, StateError, TicketError, finite_label, real_numbers
+from keyhole.errors import DataError, TicketError, finite_label, real_numbers, true_or_false
+from keyhole.learners.correcting import RightValues, right_values
 from keyhole.problem import Floats, Learner, Problem
 from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.problem import problem_from_dict
@@ -26,6 +27,7 @@ def connect(
     *,
     key: str | None = None,
     who: str = "",
+    confirm: bool = False,
     patience: float = 30.0,
     timeout: float = 60.0,
 ) -> RemoteLearner:
@@ -42,6 +44,9 @@ def connect(
         `KEYHOLE_KEY`, if there is one.
     who
         Who asks and tells; kept in the log there.
+    confirm
+        Whether implausible values and labels are right, as in data that were recorded; else they
+        are a `DoubtError` that has the doubts, of `tell` and `interval`, unless confirmed there.
     patience
         For how many seconds to try again when the service cannot be reached, or is busy.
     timeout
@@ -51,7 +56,8 @@ def connect(
     ---------
     Every request that changes something carries an idempotency key and is repeated with it until
     there is a reply, so it is done once, whatever is lost on the way. `kh.play` gives the
-    transcript of the same learner in memory, bit for bit.
+    transcript of the same learner in memory, bit for bit, where nothing is in doubt or `confirm` is
+    True.
     """
     client = Client(url, key=key, patience=patience, timeout=timeout)
     path = f"/api/v1/learners/{quote(learner, safe='')}"
@@ -60,7 +66,7 @@ def connect(
     except BaseException:
         client.close()
         raise
-    return RemoteLearner(client, path, problem, who)
+    return RemoteLearner(client, path, problem, who, true_or_false("confirm", confirm))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +84,11 @@ class RemoteLearner:
     looked up by its round.
     """
 
-    def __init__(self, client: Client, path: str, problem: Problem, who: str) -> None:
+    def __init__(
+        self, client: Client, path: str, problem: Problem, who: str, confirm: bool = False
+    ) -> None:
         self._client, self._path, self._problem, self._who = client, path, problem, who
+        self._confirm = confirm
         self._open: dict[int, IssuedTicket] = {}
 
     def __repr__(self) -> str:
@@ -131,19 +140,23 @@ class RemoteLearner:
         path = f"{self._path}/predictions"
         return self._client.post(path, body, lambda reply: finite_label(reply["prediction"]))
 
-    def interval(self, seen: Observation, coverage: float = 0.9) -> PredictionInterval:
+    def interval(
+        self, seen: Observation, coverage: float = 0.9, *, confirm: bool = False
+    ) -> PredictionInterval:
         """Where the label will be, in that share of rounds; the values are kept there."""
         refuse_unfilled("interval", seen)
         self._find(seen.ticket)
         share, values = a_coverage(coverage), written_values(seen)
-        body = {"round": seen.round, "values": values, "coverage": share}
+        sure = confirm or self._confirm
+        body = {"round": seen.round, "values": values, "coverage": share, "confirm": sure}
         return self._client.post(f"{self._path}/intervals", body, served_interval)
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def tell(self, seen: Observation, y: float, *, confirm: bool = False) -> None:
         """Learn from the label of a ticket and close it."""
         label = finite_label(y)
         refuse_unfilled("tell", seen)
-        body = {"label": label, "values": written_values(seen), "who": self._who}
+        sure = confirm or self._confirm
+        body = {"label": label, "values": written_values(seen), "confirm": sure, "who": self._who}
         self._close(seen.ticket, "label", body)
 
     def drop(self, ticket: Ticket) -> None:
@@ -152,12 +165,27 @@ class RemoteLearner:
             raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
         self._close(ticket, "drop", {"who": self._who})
 
-    def correct(self, ticket: Ticket, **right: Any) -> None:
-        """Refused: the service keeps a log of what it was told."""
-        raise StateError(
-            f"{self!r} cannot correct what it was told: the service keeps a log of what came in. "
-            "Create another learner there and tell it everything right, or use kh.AutoLearner here"
-        )
+    def correct(
+        self,
+        ticket: Ticket,
+        *,
+        y: float | None = None,
+        values: RightValues | None = None,
+        why: str = "",
+        confirm: bool = False,
+    ) -> None:
+        """Have a row with another label, or other values: see `Store.correct`."""
+        if not isinstance(ticket, Ticket):
+            raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
+        places, numbers = right_values(ticket, values or {})
+        right = zip(ticket.features[places].tolist(), numbers.tolist(), strict=True)
+        body: dict[str, Any] = {"why": why, "confirm": confirm or self._confirm, "who": self._who}
+        if y is not None:
+            body["label"] = finite_label(y)
+        if values:
+            body["values"] = {str(j): None if math.isnan(value) else value for j, value in right}
+        id = self._issued(ticket)[1].id
+        self._client.post(f"/api/v1/tickets/{id}/correction", body, dict)
 
     def id_of(self, ticket: Ticket) -> str:
         """The id there of a ticket of this learner."""
@@ -180,18 +208,23 @@ class RemoteLearner:
 
     def _find(self, ticket: Ticket) -> IssuedTicket:
         """An open ticket as it was issued; TicketError if it is closed, or was another one."""
-        issued = self._open.get(ticket.round)
+        state, issued = self._issued(ticket)
+        if state not in ("asked", "filled"):
+            raise TicketError(f"the ticket of round {ticket.round} is closed: it was {state}")
+        return issued
+
+    def _issued(self, ticket: Ticket) -> tuple[str, IssuedTicket]:
+        """A ticket as it was issued, and its state; TicketError if it was another one."""
+        state, issued = "asked", self._open.get(ticket.round)
         if issued is None:
             path = f"{self._path}/rounds/{ticket.round}"
             state, issued = self._client.get(path, _read_state, whole=True)
-            if state not in ("asked", "filled"):
-                raise TicketError(f"the ticket of round {ticket.round} is closed: it was {state}")
         if not ticket.says_the_same(issued.ticket):
             raise TicketError(
                 f"the ticket of round {ticket.round} is not what was issued: it was changed, or is "
                 "another learner's"
             )
-        return issued
+        return state, issued
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
         from keyhole.saving.api import from_bytes

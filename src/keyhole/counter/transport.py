@@ -19,12 +19,14 @@ from urllib.parse import urlencode, urlsplit
 
 from keyhole import errors
 from keyhole.errors import (
+    DoubtError,
     KeyholeError,
     ServiceError,
     positive_number,
     shortened,
     without_password,
 )
+from keyhole.learners.doubts import Doubt
 
 T = TypeVar("T")
 RETRY_STATUSES = (408, 429, 502, 503, 504)  # what may pass
@@ -245,6 +247,16 @@ def _error(status: int, content: bytes) -> KeyholeError:
         said = json.loads(content)
         kind, words = ERRORS_BY_NAME.get(said["kind"], ServiceError), str(said["error"])
         words = words[:MAX_ERROR_LENGTH]
+        if kind is DoubtError:
+            return DoubtError(words, _doubts(said["doubts"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         kind, words = ServiceError, f"status {status}: {shortened(content[:200])}"
     return kind(words)
+
+
+def _doubts(said: Any) -> dict[str, tuple[Doubt, ...]]:
+    found = dict[str, tuple[Doubt, ...]]()
+    for each in said:
+        id = str(each["ticket"])
+        found[id] = (*found.get(id, ()), Doubt.from_dict(each))
+    return found

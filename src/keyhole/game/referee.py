@@ -33,7 +33,6 @@ from keyhole.problem import (
     ProblemError,
     Round,
     Ticket,
-    finite_label,
     real_numbers,
 )
 from keyhole.problem.rows import ArrayOrLazyRow, ArrayOrLazyRows, LazyRows, are_lazy, is_lazy_row
@@ -157,7 +156,7 @@ def play_round(
 
     With `steps` the learner is asked, after each step, what to buy next.
     """
-    row, label = _row(problem, x), finite_label(y)
+    row, label = _row(problem, x), problem.possible_label(y)
     ticket = cast(BuysInSteps, learner).ask(steps=True) if steps else learner.ask()
     features = _ordered(problem, ticket)
     said = ticket.round

@@ -5,17 +5,18 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import itertools
 import math
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.errors import SMALLEST, finite_label, positive_number, shortened, true_or_false
+from keyhole.errors import SMALLEST, positive_number, shortened, true_or_false
 from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.learners.blocks.sums.data_sums import DataSums
@@ -36,7 +37,6 @@ from keyhole.problem import (
     ProblemError,
     Ticket,
     real_number,
-    refuse_labels,
     refuse_round,
     rows_and_labels,
 )
@@ -490,7 +490,7 @@ class LearnerBase(Locked, ABC):
             raise DataError(
                 f"doubts takes what ticket.fill(...) returns, got a {type(seen).__name__}"
             )
-        label = None if y is None else finite_label(y)
+        label = None if y is None else self.problem.possible_label(y)
         reach, far = self._reach()
         return () if reach is None else doubts_about(seen, label, reach, far, self.problem)
 
@@ -570,14 +570,22 @@ class LearnerBase(Locked, ABC):
         """Play len(y) rounds at once."""
         d, width = self.problem.d, self.problem.width
         X, y = rows_and_labels(X, y, d)
-        refuse_labels(y)
+        self.problem.refuse_labels(y)
         # A copy, whatever came in. What cannot be squared is 0.
         y = np.where(np.abs(y) < SMALLEST, 0.0, np.asarray(y, dtype=np.float64))
         if bought is None:
             bought = np.empty((len(y), width), dtype=np.int32)
         if type(self)._play is LearnerBase._play:
             return self._advance_by_rounds(X, y, bought)
-        return self._advance_by_blocks(X, y, bought)
+        limits = self.problem.limits
+        if limits is None or not (beyond := limits.rows_beyond(X)).any():
+            return self._advance_by_blocks(X, y, bought)
+        # What is beyond its limits may not have been bought: only rounds one by one can tell.
+        predictions = np.empty(len(y))
+        for rows, odd in _alike(beyond):
+            play = self._advance_by_rounds if odd else self._advance_by_blocks
+            predictions[rows] = play(X[rows], y[rows], bought[rows])
+        return predictions
 
     def _advance_by_rounds(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]
@@ -593,6 +601,8 @@ class LearnerBase(Locked, ABC):
                     seen = Observation(ticket, X[t, features].astype(np.float64, copy=False))
                 except DataError:  # everything before the bad round stands
                     self._take_back(ticket)
+                    if ticket.limits is not None:
+                        raise
                     refuse_round(ticket.round)
                 bought[t, : len(features)], bought[t, len(features) :] = features, -1
                 predictions[t] = self.predict(seen)
@@ -775,6 +785,13 @@ class LearnerBase(Locked, ABC):
     def _resume(self) -> None:
         """Work out what is derived from the state, which is sound."""
         return  # as a rule nothing
+
+
+def _alike(odd: NDArray[np.bool_]) -> Iterator[tuple[slice, bool]]:
+    """The rows of a block in parts in which all are odd, or none is."""
+    ends = [0, *(np.flatnonzero(np.diff(odd)) + 1).tolist(), len(odd)]
+    for start, stop in itertools.pairwise(ends):
+        yield slice(start, stop), bool(odd[start])
 
 
 def refuse_less_than_everything(problem: Problem, what: str) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from keyhole.errors import finite_label, shortened
+from keyhole.errors import shortened
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import DataError, Floats, Indices, StateError, Ticket, TicketError
+from keyhole.problem.limits import refuse_beyond
 
 if TYPE_CHECKING:
     from keyhole.learners.base import LearnerBase
@@ -30,8 +31,15 @@ def correct(
             "there is nothing to correct: give y=..., the right label, or values={...}, the right "
             "values by feature, None for one that never arrived"
         )
-    label = None if y is None else finite_label(y)
+    problem = learner.problem
+    label = None if y is None else problem.possible_label(y)
     places, numbers = right_values(ticket, values or {})
+    if (
+        problem.limits is not None
+        and (ends := problem.limits.of(ticket.features[places])) is not None
+    ):
+        names = [problem.label(j) for j in ticket.features[places].tolist()]
+        refuse_beyond(numbers, ends, names, f"in round {ticket.round}")
     if ticket.round > learner.round:
         raise TicketError(
             f"the ticket of round {ticket.round} was never issued: this learner has issued "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from keyhole.learners.blocks.sums.reach import COUNT, FEW, HIGH, LOW, is_far_out
 from keyhole.problem import Floats, Observation, Problem
@@ -55,6 +56,22 @@ class Doubt:
                 if self.low <= meant <= self.high:
                     return meant
         return -self.value if self.low <= -self.value <= self.high else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; `from_dict` reads it."""
+        parts = {name: getattr(self, name) for name in ("name", "value", "low", "high")}
+        return {**parts, "suggestion": self.suggestion, "text": str(self)}
+
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, Any]) -> Doubt:
+        """The doubt that `as_dict` wrote.
+
+        >>> doubt = Doubt("sodium", 13.9, 128.0, 151.0)
+        >>> Doubt.from_dict(doubt.as_dict()) == doubt
+        True
+        """
+        name = None if parts["name"] is None else str(parts["name"])
+        return cls(name, *(float(parts[part]) for part in ("value", "low", "high")))
 
     def __str__(self) -> str:
         seen = f"({_number(self.low)} to {_number(self.high)})"

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.errors import LARGEST, SMALLEST, refuse_labels, rows_and_labels
+from keyhole.errors import LARGEST, SMALLEST, rows_and_labels
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
+    Problem,
     ProblemError,
     positive_number,
     refuse_other_names,
@@ -56,7 +57,7 @@ def study(
     refuse_unless_stream(history, blocks=True, name="history")
     refuse_other_names(learner.problem, history, "history")
     student, rows = copy.deepcopy(learner), 0
-    for X, y in _blocks(history):
+    for X, y in _blocks(history, learner.problem):
         student._study(X, y, keep)
         student._see_history(X, y)
         student._desk.labels.note(y)
@@ -81,6 +82,11 @@ def _study_sums(
             "half_life: sums do not know the order of the rows; give the stream itself"
         )
     refuse_other_names(learner.problem, history, "history")
+    limits = learner.problem.limits
+    if history.rounds and limits is not None:
+        limits.refuse_labels(np.array(history.ends))
+        for ends in (history.low, history.high):
+            limits.refuse_rows(ends[None, :], learner.problem.label, "in sums of history")
     if history.rounds:
         student = copy.deepcopy(learner)
         student._study_sums(history)
@@ -108,12 +114,12 @@ def kept_per_row(half_life: float | None) -> float:
     return math.exp(-math.log(2.0) / positive_number("half_life", half_life, ": rows, or None"))
 
 
-def _blocks(history: BlockStream) -> Iterator[tuple[Floats, Floats]]:
+def _blocks(history: BlockStream, problem: Problem) -> Iterator[tuple[Floats, Floats]]:
     """The rows of a history as contiguous float64, what cannot be squared refused or made 0."""
     row = 0
     for X, labels in history.blocks():
         rows, y = rows_and_labels(X, labels, history.d)
-        refuse_labels(y)
+        problem.refuse_labels(y)
         values = np.array(rows, dtype=np.float64, order="C")
         if (np.abs(values) > LARGEST).any():
             t, j = (int(where[0]) for where in np.nonzero(np.abs(values) > LARGEST))
@@ -121,6 +127,8 @@ def _blocks(history: BlockStream) -> Iterator[tuple[Floats, Floats]]:
                 f"history, row {row + t + 1}, feature {j}: values are at most {LARGEST:g} in size, "
                 f"NaN for absent, got {values[t, j]:g}"
             )
+        if problem.limits is not None:
+            problem.limits.refuse_rows(values, problem.label, "in history", row)
         values[np.abs(values) < SMALLEST] = 0.0
         y = np.where(np.abs(y) < SMALLEST, 0.0, y)
         for first in range(0, len(y), ROWS_PER_CALL):

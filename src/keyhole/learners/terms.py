@@ -59,6 +59,8 @@ def own_terms(
     values, barred = np.full(problem.d, np.nan), set[int]()
     for feature, value in mapping("known", known).items():
         values[find(feature, "known")] = _value(feature, value)
+    if problem.limits is not None:
+        problem.limits.refuse_rows(values[None, :], problem.label, "in what is known")
     for feature in without:
         barred.update(_served(usual, problem, find(feature, "without")))
     units = list(usual.units)

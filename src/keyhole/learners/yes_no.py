@@ -318,7 +318,7 @@ class YesNoLearner(Locked):
     @locked
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label, 0 or 1."""
-        label, score = yes_or_no(y), self._score(seen)
+        label, score = self.problem.possible_label(yes_or_no(y)), self._score(seen)
         self._inner.tell(seen, label)
         if self._stopped is None and next_features(seen.ticket) is not None:
             self._stopped = Forecasters(self._calibrator.state())
@@ -364,7 +364,7 @@ class YesNoLearner(Locked):
         if bought is None:
             bought = np.empty((len(labels), self.problem.width), dtype=np.int32)
         predictions = np.empty(len(labels))
-        for part in _parts(rows, self._told):
+        for part in _parts(rows, self._told, self.problem):
             scores = self._advance_inside(rows[part], labels[part], bought[part])
             predictions[part] = self._calibrator.play(scores, labels[part])
             learn_rows(self._linear, self._model, rows[part], labels[part], bought[part])
@@ -495,13 +495,16 @@ def refuse_other_answers(y: Floats) -> None:
         yes_or_no(label)
 
 
-def _parts(rows: NDArray[np.floating], told: int) -> Iterator[slice]:
+def _parts(rows: NDArray[np.floating], told: int, problem: Problem) -> Iterator[slice]:
     """A block in parts that end where the model is looked at, and around rows that may be refused.
 
     Rounds before a row that cannot be played stand. The learner inside keeps them, and their scores
     are needed here, which a block that ends in an error does not hand out.
     """
-    odd = np.flatnonzero((np.abs(rows) > np.float64(LARGEST)).any(axis=1))
+    may_be_refused = (np.abs(rows) > np.float64(LARGEST)).any(axis=1)
+    if problem.limits is not None:
+        may_be_refused |= problem.limits.rows_beyond(rows)
+    odd = np.flatnonzero(may_be_refused)
     ends = {len(rows), *odd.tolist(), *(odd + 1).tolist()}
     look = next_look(told)
     while look - told < len(rows):

@@ -19,7 +19,6 @@ from keyhole.errors import (
     BudgetError,
     StateError,
     TicketError,
-    finite_label,
     shortened,
     whole_number,
 )
@@ -110,9 +109,11 @@ class Desk:
         Returns the ticket as it was issued, not as it was handed back: a learner that reads its
         memo there cannot be fed an edited one.
         """
-        label = finite_label(y)
+        label = self.problem.possible_label(y)
         refuse_unfilled("tell", seen)
         ticket = self.issued(seen.ticket)
+        if ticket is not seen.ticket and ticket.limits is not None:
+            Observation(ticket, seen.values)  # the copy may know no limits
         del self._open[ticket.round]
         self.labels.note_one(label)
         return ticket, label
@@ -210,8 +211,9 @@ class Desk:
     def _ticket(
         self, round: int, indices: Indices, memo: Mapping[str, NDArray[Any]] | None
     ) -> Ticket:
-        names, prices = self.problem.names, self.problem.prices
+        names, prices, limits = self.problem.names, self.problem.prices, self.problem.limits
         bought = None if names is None else tuple(names[j] for j in indices.tolist())
+        ends = None if limits is None else limits.of(indices)
         known = memo or {}
         if "ordered" in known:  # on terms of its own
             items = known["ordered"].tolist(), known["paid"].tolist()
@@ -219,10 +221,10 @@ class Desk:
             paid = sum(items[1])
             cost = float(paid) if prices is None else prices.money(paid)
         elif prices is None:
-            return Ticket(round, indices, bought, known)
+            return Ticket(round, indices, bought, known, limits=ends)
         else:
             order, cost = prices.to_order(indices.tolist()), prices.cost(indices)
-        return Ticket(round, indices, bought, known, cost, order)
+        return Ticket(round, indices, bought, known, cost, order, ends)
 
 
 UnpackedTicket = tuple[int, Indices, dict[str, NDArray[Any]]]  # round, features, memo

@@ -14,10 +14,11 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NoReturn
 
-from keyhole.errors import DataError, ProblemError, nearest, shortened
+from keyhole.errors import DataError, ProblemError, nearest, real_number, shortened
 from keyhole.problem.prices import Money, PriceTable, going_round, money
 
-COLUMNS = ("feature", "price", "panel", "needs")
+COLUMNS = ("feature", "price", "panel", "needs", "low", "high")
+LIMITS = ("low", "high")
 _EXAMPLE_HEADER = "feature,price,panel"
 _MAGIC_BYTES = {  # first bytes of what is often taken for a CSV file
     b"PK\x03\x04": "a spreadsheet or a zip archive",
@@ -28,11 +29,12 @@ _MAGIC_BYTES = {  # first bytes of what is often taken for a CSV file
 
 
 def read_prices(path: str | os.PathLike[str]) -> PriceTable:
-    """The price list of a CSV file: columns feature, price, panel and, if you like, needs.
+    """The price list of a CSV file: columns feature, price, panel; if you like needs, low, high.
 
     A feature may be in several panels, separated by `;`; then its price is paid beside their fees,
     and an empty one is 0. A row whose feature is the name of a panel has the fee of that panel.
-    `needs` has the features that it is computed from, separated by `;`.
+    `needs` has the features that it is computed from, separated by `;`. `low` and `high` are the
+    least and the largest value that a feature can have, empty where there is no such end.
 
     Cells are separated by commas, semicolons or tabs; lines that begin with # are comments.
     Amounts may have the sign of a currency (one in the whole file) and a decimal comma where that
@@ -66,6 +68,7 @@ class _PriceRow:
     price: Decimal | None
     panels: tuple[str, ...]
     needs: tuple[str, ...]
+    limits: tuple[float | None, float | None]
 
 
 def _refuse(title: str, line: int, what: str) -> NoReturn:
@@ -134,7 +137,7 @@ def _columns(title: str, line: int, cells: list[str]) -> list[str]:
         if column not in COLUMNS:
             hint = nearest(column, COLUMNS)
             what = f"a price list has no column {cells[i]!r}{hint}: its columns are"
-            _refuse(title, line, f"{what} feature, price, panel and needs")
+            _refuse(title, line, f"{what} {', '.join(COLUMNS)}")
         if column in columns[:i]:
             _refuse(title, line, f"the column {column!r} comes twice: leave one out")
     for column in ("feature", "price"):
@@ -171,7 +174,23 @@ def _row(
     except ProblemError as error:
         _refuse(title, line, str(error))
     panels, needs = (_listed(row.get(column, "")) for column in ("panel", "needs"))
-    return _PriceRow(line, feature, amount, panels, needs)
+    low, high = (_end(title, line, feature, column, row.get(column, "")) for column in LIMITS)
+    if low is not None and high is not None and low > high:
+        _refuse(
+            title, line, f"the limits of {feature!r} must be the least first: {low:g} > {high:g}"
+        )
+    return _PriceRow(line, feature, amount, panels, needs, (low, high))
+
+
+def _end(title: str, line: int, feature: str, column: str, cell: str) -> float | None:
+    """A limit of a feature; None for an empty cell."""
+    if not cell:
+        return None
+    try:
+        return real_number(column, float(cell))
+    except ValueError:
+        what = f"{column} of {feature!r} must be a number such as 0.5, or empty"
+        _refuse(title, line, f"{what}, got {shortened(cell)}")
 
 
 def _listed(cell: str) -> tuple[str, ...]:
@@ -205,7 +224,8 @@ def _table(title: str, rows: Sequence[_PriceRow]) -> PriceTable:
     except CycleError as error:
         circle = error.args[1]
         _refuse(title, lines[circle[-1]], going_round(circle))
-    return PriceTable(prices, panels, derived, title, lines)
+    limits = {row.feature: row.limits for row in rows if row.limits != (None, None)}
+    return PriceTable(prices, panels, derived, title, lines, limits)
 
 
 def _check(title: str, row: _PriceRow, members: dict[str, list[str]]) -> None:
@@ -218,6 +238,8 @@ def _check(title: str, row: _PriceRow, members: dict[str, list[str]]) -> None:
         if row.panels or row.needs:
             what = f"{name!r} is a panel: it is in no other one and needs nothing"
             _refuse(title, row.line, f"{what}; leave its cells 'panel' and 'needs' empty")
+        if row.limits != (None, None):
+            _refuse(title, row.line, f"{name!r} is a panel, no feature: leave its limits empty")
         if row.price is None:
             _refuse(title, row.line, f"panel {name!r} has no fee: write it, 0 if there is none")
     elif row.price is None and not row.panels and not row.needs:

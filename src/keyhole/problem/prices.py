@@ -461,6 +461,8 @@ class PriceTable:
         By name, a fee that is paid once and the features that need it.
     derived
         By feature, the features that it is computed from.
+    limits
+        By feature, the least and the largest value that it can have.
     title, lines
         Where it was read, for messages: the name of a file, and the line of each row.
 
@@ -477,9 +479,12 @@ class PriceTable:
     derived: Mapping[str, Sequence[str]] = field(default_factory=dict)
     title: str = field(default="prices", compare=False, repr=False)
     lines: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    limits: Mapping[str, tuple[float | None, float | None]] = field(
+        default_factory=dict, repr=False
+    )
 
     def __post_init__(self) -> None:
-        for what in ("prices", "panels", "derived"):
+        for what in ("prices", "panels", "derived", "limits"):
             if not isinstance(getattr(self, what), Mapping):
                 given = shortened(getattr(self, what))
                 raise ProblemError(f"{what} of a price table must be by name, got {given}")
@@ -569,7 +574,27 @@ class PriceTable:
         }
         priced = {*prices, *derived, *(m for _, members in panels.values() for m in members)}
         self._refuse_unpriced([name for name in known if name not in priced])
-        return replace(self, prices=prices, panels=panels, derived=derived)
+        limits = {name: pair for name, pair in self.limits.items() if features.of(name) == (name,)}
+        for name in self.limits.keys() - limits.keys():
+            if features.of(name):
+                raise ProblemError(
+                    f"{self.place(name)}: {name!r} has levels and cannot have limits: leave them "
+                    "empty"
+                )
+        return replace(self, prices=prices, panels=panels, derived=derived, limits=limits)
+
+    def all_limits(self, names: tuple[str, ...] | None, more: Any) -> Any:
+        """The limits of these features here, and more that are given beside them."""
+        if not self.limits:
+            return more
+        own: dict[str, Any] = {
+            name: self.limits[name] for name in names or () if name in self.limits
+        }
+        if isinstance(more, Mapping):
+            for name in own.keys() & more.keys():
+                raise ProblemError(f"{self.place(name)}: {name!r} has limits here: give no others")
+            return {**own, **more}
+        return own if more is None else more
 
     def _refuse_unpriced(self, missing: Sequence[str]) -> None:
         if missing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, SupportsIndex, TypeGuard, cast
+from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,12 +14,15 @@ from keyhole.errors import (
     KeyholeError,
     ProblemError,
     feature_names,
+    finite_label,
     nearest,
+    refuse_labels,
     refuse_unless_stream,
     shortened,
     whole_number,
 )
 from keyhole.problem.display import MAX_NAMES_SHOWN, HtmlCell, few, html_table
+from keyhole.problem.limits import LimitList, Limits, limits_of
 from keyhole.problem.prices import (
     Derived,
     Money,
@@ -58,6 +61,12 @@ class Problem:
         need it, which cost their own price beside it, if they have one.
     derived
         Features that are computed from others: by feature, those it needs.
+    limits
+        What a feature can be: by name or number, the least and the largest value, both included,
+        None where there is no such end. Any other value is a mistake: wherever it enters it is a
+        DataError that names it. A price list has them in its columns `low` and `high`.
+    label_limits
+        The same of the label.
 
     Examples
     --------
@@ -70,6 +79,10 @@ class Problem:
     ...                  prices={"age": 0, "crp": 0.5}, panels={"blood": (4, ["crp", "alb"])})
     >>> priced.cost([0, 2]), priced.cost([0, 1, 2]), priced.affords([0, 2]), priced.width
     (4.0, 4.5, True, 2)
+    >>> limited = Problem(d=2, k=1, budget=1, names=("age", "crp"), limits={"crp": (0, 600)},
+    ...                   label_limits=(0, None))
+    >>> limited.limits
+    Limits(features=(1,), low=(0.0,), high=(600.0,), label=(0.0, inf))
     """
 
     d: int
@@ -77,6 +90,7 @@ class Problem:
     budget: float
     names: tuple[str, ...] | None = None
     prices: Prices | None = None
+    limits: Limits | None = None
     _limit: int = field(default=0, compare=False)
     _reads: int = field(default=0, compare=False)
     _width: int = field(default=0, compare=False)
@@ -91,6 +105,8 @@ class Problem:
         prices: PriceList | PriceTable | Prices | None = None,
         panels: Panels | None = None,
         derived: Derived | None = None,
+        limits: LimitList | Limits | None = None,
+        label_limits: Sequence[float | None] | None = None,
     ) -> None:
         d = whole_number("d", d, 1)
         k = whole_number("k", k, 1)
@@ -102,6 +118,7 @@ class Problem:
             self._count(cast(SupportsIndex, budget))
         else:
             if isinstance(prices, PriceTable):
+                limits = prices.all_limits(known, limits)
                 prices, panels, derived = prices.parts(known, panels, derived)
             whole = prices
             if not isinstance(whole, Prices):
@@ -113,6 +130,8 @@ class Problem:
                 )
             object.__setattr__(self, "prices", whole)
             self._pay(cast(Money, budget))
+        ends = limits_of(limits, label_limits, d, feature_finder(d, known))
+        object.__setattr__(self, "limits", ends)
 
     def _count(self, budget: SupportsIndex) -> None:
         """Take a budget that counts features."""
@@ -236,8 +255,11 @@ class Problem:
 
     def replace(self, **changes: Any) -> Problem:
         """The same problem with other numbers or names: `problem.replace(budget=12)`."""
-        known = {"d": self.d, "k": self.k, "budget": self.budget, "names": self.names}
-        for name in changes.keys() - {*known, "prices", "panels", "derived"}:
+        known = {name: getattr(self, name) for name in ("d", "k", "budget", "names", "limits")}
+        own = self.limits
+        if own is not None and isinstance(changes.get("limits"), Mapping):
+            known["label_limits"] = own.label
+        for name in changes.keys() - {*known, "prices", "panels", "derived", "label_limits"}:
             raise ProblemError(f"a problem has no {name!r}{nearest(name, [*known, 'prices'])}")
         return Problem(**{**known, "prices": self.prices, **changes})
 
@@ -256,6 +278,19 @@ class Problem:
         With budget = d everything is read anyway, and all d features explore.
         """
         return self.d if self.reads == self.d else self.reads - self.k
+
+    def possible_label(self, y: SupportsFloat) -> float:
+        """The label as a finite float; DataError for what is none, or beyond its limits."""
+        label = finite_label(y)
+        if self.limits is not None:
+            self.limits.refuse_label(label)
+        return label
+
+    def refuse_labels(self, y: Floats) -> None:
+        """The same for the first of these labels that cannot be learnt from, if any."""
+        refuse_labels(y)
+        if self.limits is not None:
+            self.limits.refuse_labels(y)
 
     def item(self, number: int) -> str:
         """What to order, by number: an item of the prices, or a feature if there are none."""
@@ -444,12 +479,15 @@ def problem_to_dict(problem: Problem) -> dict[str, Any]:
     >>> problem_to_dict(Problem(d=2, k=1, budget=1))
     {'d': 2, 'k': 1, 'budget': 1, 'names': None, 'prices': None}
     """
+    ends = problem.limits
+    more = {} if ends is None else {"limits": ends.as_dict()}  # most have none, older files too
     return {
         "d": problem.d,
         "k": problem.k,
         "budget": problem.budget,
         "names": None if problem.names is None else list(problem.names),
         "prices": None if problem.prices is None else asdict(problem.prices),
+        **more,
     }
 
 
@@ -463,6 +501,11 @@ def problem_from_dict(parts: Mapping[str, Any]) -> Problem:
     try:
         sizes = {name: parts[name] for name in ("d", "k", "budget", "names")}
         prices = None if parts["prices"] is None else Prices.from_dict(parts["prices"])
-        return Problem(**sizes, prices=prices)
+        return Problem(**sizes, prices=prices, limits=limits_from(parts.get("limits"), sizes["d"]))
     except (KeyholeError, TypeError, ValueError, KeyError) as error:
         raise DataError(f"not a problem: {shortened(str(error))}") from None
+
+
+def limits_from(parts: Mapping[str, Any] | None, d: int) -> Limits | None:
+    """The limits of a problem that was written; None if it had none."""
+    return None if parts is None else Limits.from_dict(parts, d)

@@ -26,6 +26,7 @@ from keyhole.errors import (
     whole_number,
 )
 from keyhole.problem.display import few, html_table
+from keyhole.problem.limits import refuse_beyond
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -63,6 +64,12 @@ def _written(values: Any) -> Any:
     return None if values != values else values
 
 
+def _ends(written: Any) -> Floats:
+    """Limits as `to_json` writes them: two rows, None for an end that is not there."""
+    low, high = (np.array(row, dtype=np.float64) for row in written)
+    return np.array([np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)])
+
+
 def _number_type(name: str) -> np.dtype[Any]:
     """The type of a memo's array; names can stand for types of any size, and few are ours."""
     if name not in ("bool", "int8", "int16", "int32", "int64", "uint32", "uint64", "float64"):
@@ -89,6 +96,9 @@ class Ticket:
         What these features cost, in money; if it is not said, 1 each.
     order
         What to order for them where prices have panels: a panel is one item, not its members.
+    limits
+        The least and the largest value of each feature, two rows, where the problem has limits: a
+        value beyond them is a DataError of `fill`.
 
     Examples
     --------
@@ -109,6 +119,7 @@ class Ticket:
     memo: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     cost: float = math.nan
     order: tuple[str, ...] | None = None
+    limits: Floats | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -129,6 +140,14 @@ class Ticket:
         object.__setattr__(self, "features", features)
         memo = {key: _frozen(array) for key, array in self.memo.items()}
         object.__setattr__(self, "memo", MappingProxyType(memo))
+        if self.limits is not None:
+            ends = _frozen(np.asarray(self.limits, dtype=np.float64))
+            if ends.shape != (2, len(features)) or not (ends[0] <= ends[1]).all():
+                raise BudgetError(
+                    f"limits must be the least and the largest value of {len(features)} features, "
+                    f"got {shortened(self.limits)}"
+                )
+            object.__setattr__(self, "limits", ends)
         if math.isnan(self.cost):
             object.__setattr__(self, "cost", float(len(features)))
 
@@ -140,7 +159,7 @@ class Ticket:
     def again(self, round: int, memo: Mapping[str, NDArray[Any]]) -> Ticket:
         """The order of the same features, at the same cost, for another example."""
         new = object.__new__(Ticket)
-        for name in ("features", "names", "cost", "order"):
+        for name in ("features", "names", "cost", "order", "limits"):
             object.__setattr__(new, name, getattr(self, name))
         frozen = {key: _frozen(array) for key, array in memo.items()}
         object.__setattr__(new, "round", round)
@@ -248,7 +267,10 @@ class Ticket:
             key: {array.dtype.name: _written(array.tolist())} for key, array in self.memo.items()
         }
         parts = {"round": self.round, "features": self.features.tolist(), "names": self.names}
-        paid = {"cost": self.cost, "order": self.order}
+        paid: dict[str, Any] = {"cost": self.cost, "order": self.order}
+        if self.limits is not None:  # None for an end that is not there: JSON has no infinity
+            ends = [[end if math.isfinite(end) else None for end in row] for row in self.limits]
+            paid["limits"] = ends
         return json.dumps({**parts, **paid, "memo": memo}, allow_nan=False)
 
     @classmethod
@@ -256,7 +278,7 @@ class Ticket:
         """The ticket that `to_json` wrote."""
         try:
             parts = json.loads(text)
-            names, order = parts["names"], parts.get("order")
+            names, order, ends = parts["names"], parts.get("order"), parts.get("limits")
             memo = {
                 str(key): np.array(values, dtype=_number_type(dtype))
                 for key, typed in parts["memo"].items()
@@ -269,6 +291,7 @@ class Ticket:
                 memo=memo,
                 cost=float(parts.get("cost", math.nan)),
                 order=None if order is None else tuple(map(str, order)),
+                limits=None if ends is None else _ends(ends),
             )
         except (
             *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),
@@ -283,7 +306,8 @@ class Ticket:
 class Observation:
     """What was seen of one example: the values of a ticket's features, NaN where one is absent.
 
-    A value above 1e150 in size is a DataError, one below 1e-150 is 0: neither can be squared.
+    A value above 1e150 in size is a DataError, one below 1e-150 is 0: neither can be squared. So is
+    one beyond the limits of its feature, if the problem has limits.
 
     `prediction` is what a learner last predicted from it, None before: `predict` sets it, and
     `tell` hands it to the calibration behind `learner.interval`. If you recreate an observation for
@@ -320,6 +344,9 @@ class Observation:
         if np.count_nonzero(too_small):
             object.__setattr__(self, "values", np.where(too_small, 0.0, self.values))
         self.values.flags.writeable = False
+        if self.ticket.limits is not None:
+            names, where = self.ticket._labels(), f"in round {self.ticket.round}"
+            refuse_beyond(self.values, self.ticket.limits, names, where)
 
     def __repr__(self) -> str:
         pairs = zip(self.ticket._labels(), self.values.tolist(), strict=True)

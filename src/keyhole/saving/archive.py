@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.problem import Problem, StateError
 from keyhole.problem.prices import Prices
-from keyhole.problem.problem import problem_to_dict
+from keyhole.problem.problem import limits_from, problem_to_dict
 from keyhole.problem.state import LearnerState, Tree
 from keyhole.saving.checksum import (
     CHECKSUM_PLACEHOLDER,
@@ -137,9 +137,12 @@ def read_archive(data: bytes, make: Callable[[dict[str, Any], dict[str, memoryvi
         raise StateError(f"the file is not what keyhole.save writes ({what})") from None
 
 
-def _problem(prices: dict[str, Any] | None = None, **sizes: Any) -> Problem:
+def _problem(
+    prices: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, **sizes: Any
+) -> Problem:
     """The problem of a header; its prices are not made from a list, they are what was saved."""
-    return Problem(**sizes, prices=None if prices is None else Prices.from_dict(prices))
+    kept = None if prices is None else Prices.from_dict(prices)
+    return Problem(**sizes, prices=kept, limits=limits_from(limits, sizes["d"]))
 
 
 def _refuse_format(header: dict[str, Any], newest: int) -> None:

@@ -45,7 +45,7 @@ def made() -> Iterator[LearnerMaker]:
         def make(problem: kh.Problem) -> kh.Learner:
             name = uuid.uuid4().hex
             store.create(name, problem, "random", seed=3)
-            learners.append(kh.connect(service.url, name))
+            learners.append(kh.connect(service.url, name, confirm=True))
             return learners[-1]
 
         yield make
@@ -58,12 +58,12 @@ def test_conformance(made: LearnerMaker, check: Callable[[LearnerMaker], None]) 
     check(made)
 
 
-def test_it_refuses_to_correct(made: LearnerMaker) -> None:
+def test_a_learner_that_keeps_no_rows_refuses_to_correct(made: LearnerMaker) -> None:
     learner = made(kh.Problem(4, 1, 2))
     ticket = learner.ask()
     learner.tell(ticket.fill([1.0, 2.0]), 1.0)
     assert isinstance(learner, kh.RemoteLearner)
-    with pytest.raises(kh.StateError, match=r"RemoteLearner at .* cannot correct"):
+    with pytest.raises(kh.ConflictError, match=r"RandomSubset cannot correct .* can: auto"):
         learner.correct(ticket, y=2.0)
 
 

@@ -99,7 +99,7 @@ def test_any_body_at_all(
     [ticket] = counter.ask("clinic")
     for path in ("tickets", "values", "labels", "predictions", "intervals"):
         _refused_or_done(running, f"/api/v1/learners/clinic/{path}", body, key)
-    for verb in ("values", "label", "drop"):
+    for verb in ("values", "label", "correction", "drop"):
         _refused_or_done(running, f"/api/v1/tickets/{ticket.id}/{verb}", body, key)
     for field in ("values", "label", "terms", "count", "who"):
         wrapped = {field: body} if not isinstance(body, bytes) else body

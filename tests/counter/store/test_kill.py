@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def in_memory(history: list[Event], kind: str) -> kh.Learner:
         if event.kind == "asked":
             tickets[event.ticket] = learner.ask()
             assert tickets[event.ticket] == kh.Ticket.from_json(event.body)
-        elif event.kind == "seen":
+        elif event.kind in ("seen", "corrected"):
             values = requests.observation_of(tickets[event.ticket], json.loads(event.body)).values
             seen[event.ticket] = tickets[event.ticket].fill(values)
         elif event.kind == "told":
@@ -76,17 +77,20 @@ def test_nothing_acknowledged_is_lost_or_done_twice(kind: str, url: str) -> None
             (event.kind, event.ticket) for event in history
         )
         assert set(in_log.values()) == {1}
-        kinds = {"asked": "asked", "filled": "seen", "told": "told", "dropped": "dropped"}
+        kinds = {kind: kind for kind in ("asked", "told", "dropped", "corrected")}
+        kinds["filled"] = "seen"
+        bodies: dict[Any, Any] = {(e.kind, e.ticket): json.loads(e.body) for e in history}
         for verb, *about in said:
             if verb == "ready":
                 continue
             assert in_log[kinds[verb], about[0]] == 1, (verb, about)
             ticket = store.ticket(about[0])
-            if verb == "filled":
-                assert ticket.prediction == float(about[1])
+            if verb in ("filled", "corrected"):
+                assert bodies[kinds[verb], about[0]]["prediction"] == float(about[1])
             if verb == "told":
                 assert ticket.label == float(about[1])
         assert len(said) >= 20 * KILLS
+        assert "corrected" in {verb for verb, *_ in said}
         # The log may have what nobody was told of, one request per thread and kill at most.
         unheard = len(history) - 1 - sum(verb != "ready" for verb, *_ in said)
         assert 0 <= unheard <= 6 * KILLS

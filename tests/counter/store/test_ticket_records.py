@@ -94,17 +94,3 @@ def test_values_and_label_in_one_request_are_taken_together(tmp_path: Path) -> N
         other = requests.tell(ticket.id, 1.0, key="k", values=[1.0, 2.0, 4.0])
         with pytest.raises(kh.ConflictError, match="another request"):
             store.answer(other)
-
-
-def test_a_learner_of_a_store_refuses_to_correct(url: str) -> None:
-    """Its log keeps what was told, and is told again when it is replayed."""
-    with kh.Store(url) as store:
-        store.create("ward", PROBLEM, "auto")
-        learner = store.learner("ward")
-        ticket = learner.ask()
-        learner.tell(ticket.fill([1.0] * len(ticket.features)), 4.0)
-        with pytest.raises(
-            kh.StateError, match="'ward' of a store cannot correct what it was told"
-        ):
-            learner.correct(ticket, y=5.0)
-        store.verify("ward")

@@ -1,4 +1,4 @@
-"""A process under load, to be killed: threads ask, fill, tell and drop, and note every reply."""
+"""A process under load, to be killed: threads ask, fill, correct, tell, drop, note each reply."""
 
 import math
 import sys
@@ -23,6 +23,10 @@ def work(store: kh.Store, name: str, number: int) -> None:
         row = [math.sin(ticket.round + j) for j in ticket.ticket.features.tolist()]
         served = store.fill(ticket.id, row).prediction
         note("filled", ticket.id, repr(served))
+        if turn % 4 == 0:
+            right = {int(ticket.ticket.features[0]): row[0] + 1.0}
+            served = store.correct(ticket.id, values=right, why="typo").prediction
+            note("corrected", ticket.id, repr(served))
         if turn % 5 == 0:
             store.drop(ticket.id)
             note("dropped", ticket.id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -69,11 +70,13 @@ def create(body: schemas.NewLearner, request: Request, caller: Calling) -> Respo
     half_life = None if body.history is None else body.history.half_life
     settings = {str(name): value for name, value in body.settings.items()}
     reserved = {"name", "problem", "learner", "seed", "history", "half_life", "units", "who"}
+    reserved.add("yes_no")
     for name in reserved & settings.keys():
         raise ProblemError(f"settings: {name!r} is no setting of a learner")
 
     made_from: dict[str, Any] = {"seed": body.seed, "history": history, "half_life": half_life}
-    about = {"units": body.units, "who": caller.who.signed(body.who), **settings}
+    about: dict[str, Any] = {"units": body.units, "yes_no": body.yes_no}
+    about |= {"who": caller.who.signed(body.who), **settings}
     make = partial(caller.store.create, body.name, problem, body.learner, **made_from, **about)
     try:
         info = _refuse_on_error(make)
@@ -229,11 +232,15 @@ def _problem(body: schemas.NewLearner, most: int) -> Problem:
     panels = None
     if body.panels is not None:
         panels = {name: (panel.price, panel.features) for name, panel in body.panels.items()}
-    given = {"prices": body.prices, "panels": panels, "derived": body.derived}
+    given: dict[str, Any] = {"prices": body.prices, "panels": panels, "derived": body.derived}
+    limits: dict[Any, Any] | None = body.limits
+    if limits is not None and named is None:  # JSON has no numbers for keys
+        limits = {int(j) if re.fullmatch("[0-9]{1,9}", j) else j: limits[j] for j in limits}
+    given |= {"limits": limits, "label_limits": body.label_limits}
     budget: Any = body.budget
     if isinstance(budget, float) and budget.is_integer():
         budget = int(budget)
-    return _refuse_on_error(lambda: Problem(d, body.k, budget, named, **cast(Any, given)))
+    return _refuse_on_error(lambda: Problem(d, body.k, budget, named, **given))
 
 
 def _history(body: schemas.NewLearner) -> ArrayStream | None:
@@ -264,7 +271,7 @@ def _same_request(
 ) -> bool:
     """Whether the learner of this name was made by the same request, as far as can be seen."""
     half_life = None if body.history is None else body.history.half_life
-    again = problem, body.learner, body.seed, settings, _history(body), half_life
+    again = problem, body.learner, body.seed, settings, _history(body), half_life, body.yes_no
     made, _ = _refuse_on_error(lambda: make_new(*again))
     first = json.loads(store.history(body.name, limit=1)[0].body)
     same_state: bool = first["sha256"] == hashlib.sha256(to_bytes(made)).hexdigest()

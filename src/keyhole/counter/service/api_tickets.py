@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from keyhole.counter.service import schemas
+from keyhole.counter.service.errors import NotAllowedError
 from keyhole.counter.service.routes import (
     ERROR_RESPONSES,
     LEARNER_PATH,
@@ -22,8 +23,9 @@ from keyhole.counter.service.routes import (
     ticket_reply,
 )
 from keyhole.counter.store import Store, requests
+from keyhole.counter.store.corrections import correct as correction
 from keyhole.counter.store.records import read_id
-from keyhole.errors import DataError, ProblemError, UnknownTicketError, shortened
+from keyhole.errors import DataError, UnknownTicketError, shortened
 from keyhole.problem.ticket import Ticket
 
 router = APIRouter(tags=["tickets"], responses=ERROR_RESPONSES)
@@ -98,7 +100,8 @@ async def fill(id: str, body: schemas.Fill, caller: Calling) -> Response:
     """Send what came back for a ticket; `prediction` of the reply is what is predicted from it."""
     values = await _values(caller.store, id, body.values)
     who = caller.who.signed(body.who)
-    found = await caller.answer(requests.fill(id, values, who=who, key=caller.key))
+    request = requests.fill(id, values, who=who, key=caller.key, confirm=body.confirm)
+    found = await caller.answer(request)
     return json_reply(caller.replies(found)[0])
 
 
@@ -107,8 +110,30 @@ async def tell(id: str, body: schemas.Tell, caller: Calling) -> Response:
     """Tell the label of a ticket, however late; the learner learns and the ticket is closed."""
     values = None if body.values is None else await _values(caller.store, id, body.values)
     who = caller.who.signed(body.who)
-    found = await caller.answer(requests.tell(id, body.label, who, caller.key, values))
+    request = requests.tell(id, body.label, who, caller.key, values, body.confirm)
+    found = await caller.answer(request)
     return json_reply(caller.replies(found)[0])
+
+
+@direct.post(f"{TICKET_PATH}/correction", responses=TICKET_RESPONSE)
+async def correct(id: str, body: schemas.Correct, caller: Calling) -> Response:
+    """Correct values or the label: the role ask is needed for values, tell for the label."""
+    if caller.who.key is not None:
+        owner = await run_in_threadpool(caller.store.owner_of, id)
+        for role, given in (("ask", body.values), ("tell", body.label)):
+            if given is not None and not caller.who.may((role,), owner):
+                raise NotAllowedError(f"the key {caller.who.id} does not have the role {role}")
+    right = None if body.values is None else await _values(caller.store, id, body.values)
+    who = caller.who.signed(body.who)
+    request = correction(id, body.label, right, body.why, who, caller.key, body.confirm)
+    return json_reply(caller.replies(await caller.answer(request))[0])
+
+
+@router.get(f"{TICKET_PATH}/events", responses={200: {"model": schemas.EventsReply}})
+def ticket_events(id: str, caller: Calling) -> Response:
+    """What has happened to a ticket, corrections included, in order."""
+    events = caller.store.ticket_history(id)
+    return json_reply({"events": [event.as_dict() for event in events], "next": None})
 
 
 @direct.post(f"{TICKET_PATH}/drop", responses=TICKET_RESPONSE)
@@ -122,7 +147,8 @@ async def drop(id: str, caller: Calling, body: schemas.Drop | None = None) -> Re
 def fill_many(name: LearnerInPath, body: schemas.FillMany, caller: Calling) -> Response:
     """Send what came back for several tickets: all of it is taken, or on an error nothing."""
     rows = {id: values_of(caller.store, id, values, name) for id, values in body.values.items()}
-    found = caller.store.fill_many(name, rows, who=caller.who.signed(body.who), key=caller.key)
+    who = caller.who.signed(body.who)
+    found = caller.store.fill_many(name, rows, who=who, key=caller.key, confirm=body.confirm)
     return json_reply({"tickets": caller.replies(found), "next": None})
 
 
@@ -130,7 +156,7 @@ def fill_many(name: LearnerInPath, body: schemas.FillMany, caller: Calling) -> R
 def tell_many(name: LearnerInPath, body: schemas.TellMany, caller: Calling) -> Response:
     """Tell several labels: all of them are taken, or on an error none."""
     who = caller.who.signed(body.who)
-    found = caller.store.tell_many(name, body.labels, who=who, key=caller.key)
+    found = caller.store.tell_many(name, body.labels, who=who, key=caller.key, confirm=body.confirm)
     return json_reply({"tickets": caller.replies(found), "next": None})
 
 
@@ -150,9 +176,8 @@ def interval(name: LearnerInPath, body: schemas.Issue, caller: Calling) -> Respo
     since for one that did not come with the prediction.
     """
     order = caller.store.ticket(ticket_by_round(caller.store, name, body.round)).ticket
-    learner = caller.store.learner(name)
-    if not hasattr(learner, "interval"):
-        raise ProblemError(f"{name!r} is a learner that makes no intervals")
+    learner = caller.store.learner(name, confirm=body.confirm)
+    requests.refuse_without_intervals(name, learner)
     seen = order.fill(_by_key(order, body.values))
     return json_reply(requests.interval_body(learner, seen, body.coverage))
 

@@ -99,7 +99,7 @@ class Demo:
         )
         if due:
             labels = {ticket.id: self.label(ticket.id) for ticket in due}
-            self._store.tell_many(DEMO_LEARNER, labels, who="the hospital")
+            self._store.tell_many(DEMO_LEARNER, labels, confirm=True, who="the hospital")
         return len(due)
 
     def _tell(self) -> None:
@@ -118,9 +118,9 @@ class Demo:
             count = min(BATCH_SIZE, played - first)
             tickets = self._store.ask(DEMO_LEARNER, count, who="the demo")
             rows = {ticket.id: self.values(ticket.id) for ticket in tickets}
-            self._store.fill_many(DEMO_LEARNER, rows, who="the demo")
+            self._store.fill_many(DEMO_LEARNER, rows, confirm=True, who="the demo")
             labels = {ticket.id: self.label(ticket.id) for ticket in tickets}
-            self._store.tell_many(DEMO_LEARNER, labels, who="the hospital")
+            self._store.tell_many(DEMO_LEARNER, labels, confirm=True, who="the hospital")
 
     def _patient(self, ticket: StoredTicket) -> int:
         if ticket.learner != DEMO_LEARNER:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
@@ -43,7 +43,7 @@ def run_of_log(store: Store, name: str) -> Run:
     were dropped are not among them. What needs values that nobody bought is left out.
     """
     info, now = store.info(name), copy.deepcopy(store.learner(name))
-    books = RunFromLog(now.problem)
+    books = RunFromLog(now.problem, store.corrections(name))
     if info.events <= MAX_REPLAYED_EVENTS:
         for event, learner in store.replay(name):
             books.take(event, learner)
@@ -104,8 +104,10 @@ class RunFromLog:
     Sums: those of the ledger and of the traces; counts, means and squares of values and labels.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+    def __init__(
+        self, problem: Problem, corrected: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        self._problem, self._corrected = problem, corrected or {}
         self.ledger = Ledger(problem, keep_predictions=False)
         self._trace = Trace(problem.d, CHART_BINS, problem.prices)
         self._predictions, self._recent = PredictionTrace(CHART_BINS), RecentLoss()
@@ -121,12 +123,13 @@ class RunFromLog:
     def take(self, event: Event, learner: Learner | NoWeights) -> None:
         """Take an event in, and the learner as it is after it."""
         body, id = json.loads(event.body), str(event.ticket)
+        right = self._corrected.get(id, {})  # what was corrected is as if it had been right
         if event.kind == "asked":
             self._open[id] = _UntoldTicket(np.array(body["features"], dtype=np.int64))
         elif event.kind == "seen":
-            self._seen(self._open[id], body)
+            self._seen(self._open[id], {**body, **right})
         elif event.kind == "told":
-            y = self._last = float(body["y"])
+            y = self._last = float(body["y"] if right.get("y") is None else right["y"])
             self._labels.add(np.zeros(1, dtype=np.int64), np.array([y]))
             self._told_since.append((self._open.pop(id), y))
             if len(self._told_since) == self._trace.room:

@@ -30,6 +30,7 @@ from keyhole.counter.store import Store, StoredTicket
 from keyhole.counter.store.records import checked_name, read_id
 from keyhole.errors import (
     DataError,
+    DoubtError,
     KeyholeError,
     ProblemError,
     UnknownLearnerError,
@@ -79,6 +80,8 @@ ROUTES: Mapping[tuple[str, str], Permission] = {
     ("POST", f"{TICKET_PATH}/values"): Permission(("ask",), "ticket"),
     ("POST", f"{TICKET_PATH}/label"): Permission(("tell",), "ticket"),
     ("POST", f"{TICKET_PATH}/drop"): Permission(("ask", "tell"), "ticket"),
+    ("POST", f"{TICKET_PATH}/correction"): Permission(("ask", "tell"), "ticket"),
+    ("GET", f"{TICKET_PATH}/events"): Permission(ANY_ROLE, "ticket"),
     ("GET", "/metrics"): Permission(("read",), "all"),
     ("GET", "/openapi.json"): ANY_KEY,
 }
@@ -292,7 +295,14 @@ def refusal(error: KeyholeError) -> tuple[int, dict[str, str], bytes]:
         headers["retry-after"] = RETRY_AFTER[status]
     if status == 401:
         headers["www-authenticate"] = 'Bearer realm="keyhole"'
-    return status, headers, written({"error": str(error), "kind": kind})
+    body: dict[str, Any] = {"error": str(error), "kind": kind}
+    if isinstance(error, DoubtError):
+        body["doubts"] = [
+            {"ticket": id, **doubt.as_dict()}
+            for id, doubts in error.by_ticket.items()
+            for doubt in doubts
+        ]
+    return status, headers, written(body)
 
 
 # What every route may answer besides; for the schema.
@@ -304,7 +314,7 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
         (403, "The key may not do this."),
         (404, "There is no such learner or ticket."),
         (408, "The request took too long to arrive."),
-        (409, "It does not go with what happened before."),
+        (409, "It does not go with what happened before, or has to be confirmed."),
         (413, "The request is too large."),
         (422, "Something in the request cannot be used."),
         (429, "Too many requests, or too many open tickets."),

@@ -15,6 +15,12 @@ Amount = Number | Annotated[str, Field(max_length=40)]  # money as people write 
 ShortText = Annotated[str, Field(max_length=400)]
 JsonValues = dict[ShortText, Number | None] | list[Number | None]
 StateFilter = Literal["asked", "filled", "told", "dropped", "open", "closed"]
+CONFIRM_FIELD = Field(
+    False,
+    strict=True,
+    description="That values and labels far beyond what was seen are right; else they are a 409.",
+)
+Ends = tuple[Number | None, Number | None]
 WHO_FIELD = Field("", max_length=MAX_LINE_LENGTH, description="Who does it; kept in the log.")
 
 
@@ -24,11 +30,24 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class DoubtReply(BaseModel):
+    """A value, or the label (`name` is null), far beyond what was seen."""
+
+    ticket: str
+    name: str | None
+    value: float
+    low: float = Field(description="The least that was seen.")
+    high: float = Field(description="The largest that was seen.")
+    suggestion: float | None = Field(description="What may have been meant.")
+    text: str
+
+
 class Refusal(BaseModel):
     """What is said when a request is refused."""
 
     error: str = Field(description="What is wrong, and what to do about it.")
     kind: str = Field(description="The name of the error.")
+    doubts: list[DoubtReply] = Field([], description="Of a DoubtError: what is implausible.")
 
 
 class Panel(_Body):
@@ -59,6 +78,13 @@ class NewLearner(_Body):
     panels: dict[ShortText, Panel] | None = None
     derived: dict[ShortText, list[ShortText | Whole]] | None = None
     units: dict[ShortText, ShortText] | None = Field(None, description="By feature, its unit.")
+    limits: dict[ShortText, Ends] | None = Field(
+        None, description="By feature, the least and the largest value it can have; null for none."
+    )
+    label_limits: Ends | None = None
+    yes_no: bool = Field(
+        False, strict=True, description="Labels are 0 or 1, and predictions probabilities of 1."
+    )
     settings: dict[ShortText, Any] = Field(
         default_factory=dict, description="Arguments of the learner."
     )
@@ -91,6 +117,7 @@ class Fill(_Body):
     """What came back for a ticket: by name, or in its order; null for what did not arrive."""
 
     values: JsonValues
+    confirm: bool = CONFIRM_FIELD
     who: str = WHO_FIELD
 
 
@@ -98,6 +125,7 @@ class FillMany(_Body):
     """What came back for several tickets, by id: all of it is taken, or on an error nothing."""
 
     values: dict[ShortText, JsonValues]
+    confirm: bool = CONFIRM_FIELD
     who: str = WHO_FIELD
 
 
@@ -106,6 +134,7 @@ class Tell(_Body):
 
     label: Number
     values: JsonValues | None = None
+    confirm: bool = CONFIRM_FIELD
     who: str = WHO_FIELD
 
 
@@ -113,6 +142,19 @@ class TellMany(_Body):
     """Labels by ticket id: all of them are taken, or on an error none."""
 
     labels: dict[ShortText, Number]
+    confirm: bool = CONFIRM_FIELD
+    who: str = WHO_FIELD
+
+
+class Correct(_Body):
+    """What a ticket should have been filled with or told: what is left out was right."""
+
+    label: Number | None = None
+    values: dict[ShortText, Number | None] | None = Field(
+        None, description="By feature, the right value; null for one that never arrived."
+    )
+    why: str = Field("", max_length=MAX_LINE_LENGTH, description="Kept in the log.")
+    confirm: bool = CONFIRM_FIELD
     who: str = WHO_FIELD
 
 
@@ -133,6 +175,7 @@ class Issue(Predict):
     """Values of a round's ticket, which are kept, to predict an interval from."""
 
     coverage: Number = Field(0.9, description="The share of rounds in which it holds the label.")
+    confirm: bool = CONFIRM_FIELD
 
 
 class Item(BaseModel):
@@ -159,8 +202,12 @@ class TicketReply(BaseModel):
     expires_at: datetime | None
     filled_at: datetime | None
     closed_at: datetime | None
+    corrected_at: datetime | None
     values: dict[str, float | None] | None
     prediction: float | None
+    probability: float | None = Field(
+        description="That the label is 1, where labels are yes or no: then there is no interval."
+    )
     coverage: float | None = Field(description="Of the interval from `low` to `high`.")
     low: float | None
     high: float | None
@@ -203,6 +250,7 @@ class LearnerReply(BaseModel):
     asked_at: datetime | None
     told_at: datetime | None
     events: int
+    yes_no: bool
 
 
 class LearnersReply(BaseModel):
@@ -221,6 +269,15 @@ class PricesReply(BaseModel):
     decimals: int
 
 
+class LimitsReply(BaseModel):
+    """What features, by number, and the label can be; null where there is no such end."""
+
+    features: list[int]
+    low: list[float | None]
+    high: list[float | None]
+    label: list[float | None]
+
+
 class ProblemReply(BaseModel):
     """A problem, from which `kh.connect` makes the same one."""
 
@@ -229,6 +286,7 @@ class ProblemReply(BaseModel):
     budget: float
     names: list[str] | None
     prices: PricesReply | None
+    limits: LimitsReply | None = None
 
 
 class Weight(BaseModel):

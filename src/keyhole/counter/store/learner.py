@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyhole.counter.client import served_interval
 from keyhole.counter.store import requests, tables
+from keyhole.counter.store.corrections import correct_ticket
 from keyhole.counter.store.database import Connection
 from keyhole.counter.store.records import Event, checked_name
 from keyhole.counter.store.replay import write_snapshot
@@ -17,15 +18,17 @@ from keyhole.counter.store.requests import DEFAULT_COVERAGE, LoadedLearner
 from keyhole.counter.store.tables import LearnerTableRow
 from keyhole.errors import (
     ProblemError,
-    StateError,
     TicketError,
     UnknownTicketError,
     finite_label,
     nearest,
+    true_or_false,
     whole_number,
 )
 from keyhole.game.playing import study_history
+from keyhole.learners.correcting import RightValues
 from keyhole.learners.registry import learner_row
+from keyhole.learners.yes_no import YesNoLearner
 from keyhole.problem import BlockStream, Floats, Learner, Problem
 from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.state import has_state
@@ -37,7 +40,11 @@ if TYPE_CHECKING:
     from keyhole.counter.store.store import Store
 
 T = TypeVar("T")
-OPTIONAL_METHODS = ("model", "explain", "advice", "interval")  # that some learners have
+# That some learners have.
+OPTIONAL_METHODS = (
+    *("model", "explain", "advice", "interval", "doubts"),
+    *("calibration", "probabilities"),
+)
 
 
 class StoredLearner:
@@ -48,6 +55,9 @@ class StoredLearner:
     `explain`, `advice` where the learner has them) is not in the log. `interval`, where the learner
     has it, fills the ticket: what was served is kept, and judged when the label comes. A deep copy
     is a learner in memory that goes its own way; the store knows nothing of it.
+
+    Values and labels that are implausible are a `DoubtError` of `tell` and `interval`, unless they
+    are confirmed: there with `confirm=True`, or for all calls, `store.learner(name, confirm=True)`.
 
     Examples
     --------
@@ -65,8 +75,9 @@ class StoredLearner:
     >>> folder.cleanup()
     """
 
-    def __init__(self, store: Store, name: str, problem: Problem) -> None:
+    def __init__(self, store: Store, name: str, problem: Problem, confirm: bool = False) -> None:
         self._store, self._name, self._problem = store, name, problem
+        self._confirm = confirm
 
     @property
     def name(self) -> str:
@@ -101,11 +112,12 @@ class StoredLearner:
         """The predicted label; changes nothing, and is not kept: `store.fill` keeps it."""
         return self._look(lambda learner: learner.predict(seen))
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def tell(self, seen: Observation, y: float, *, confirm: bool = False) -> None:
         """Learn from the label of a ticket and close it."""
         label = finite_label(y)
         refuse_unfilled("tell", seen)
-        self._store._writer.submit(requests.tell_observation(self._name, seen, label))
+        sure = confirm or self._confirm
+        self._store._writer.submit(requests.tell_observation(self._name, seen, label, sure))
 
     def drop(self, ticket: Ticket) -> None:
         """Close a ticket whose label will never come."""
@@ -113,13 +125,20 @@ class StoredLearner:
             raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
         self._store._writer.submit(requests.drop_ticket(self._name, ticket))
 
-    def correct(self, ticket: Ticket, **right: Any) -> None:
-        """Refused: what was told stands in the log, and is told again whenever that is replayed."""
-        raise StateError(
-            f"the learner {self._name!r} of a store cannot correct what it was told: its log keeps "
-            "what came in. Create another one and tell it everything right, or use kh.AutoLearner "
-            "without a store"
-        )
+    def correct(
+        self,
+        ticket: Ticket,
+        *,
+        y: float | None = None,
+        values: RightValues | None = None,
+        why: str = "",
+        confirm: bool = False,
+    ) -> None:
+        """Have a row with another label, or other values: see `Store.correct`."""
+        if not isinstance(ticket, Ticket):
+            raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
+        sure = confirm or self._confirm
+        self._store._writer.submit(correct_ticket(self._name, ticket, y, values, why, sure))
 
     def id_of(self, ticket: Ticket) -> str:
         """The id in the store of a ticket of this learner."""
@@ -146,12 +165,17 @@ class StoredLearner:
         return self._store._writer.look(self._name, at)
 
     def _interval(
-        self, seen: Observation, coverage: float = DEFAULT_COVERAGE
+        self,
+        seen: Observation,
+        coverage: float = DEFAULT_COVERAGE,
+        *,
+        confirm: bool = False,
     ) -> PredictionInterval:
         """Where the label will be, in that share of rounds; fills the ticket if nobody has."""
         refuse_unfilled("interval", seen)
         share, served = a_coverage(coverage), dict[str, Any]()
-        self._store._writer.submit(requests.interval(self._name, seen, share, served))
+        sure = confirm or self._confirm
+        self._store._writer.submit(requests.interval(self._name, seen, share, served, sure))
         return served_interval(served)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
@@ -172,6 +196,7 @@ def make_new(
     settings: Mapping[str, Any],
     history: BlockStream | None,
     half_life: float | None,
+    yes_no: bool = False,
 ) -> tuple[Learner, int]:
     """A new learner by its name in the registry, and how many rows it has studied."""
     if not isinstance(problem, Problem):
@@ -179,6 +204,7 @@ def make_new(
     row = learner_row(kind)
     try:
         learner = replace(row, settings={**row.settings, **settings})(problem, seed=seed)
+        learner = YesNoLearner(learner) if true_or_false("yes_no", yes_no) else learner
     except TypeError as error:
         if not settings:
             raise
@@ -188,7 +214,12 @@ def make_new(
 
 
 def about_new(
-    problem: Problem, history: int, kind: str, seed: int, units: Mapping[str, str] | None
+    problem: Problem,
+    history: int,
+    kind: str,
+    seed: int,
+    units: Mapping[str, str] | None,
+    yes_no: bool = False,
 ) -> str:
     """What is said about a learner without loading it, as JSON."""
     for name in units or {}:
@@ -196,10 +227,14 @@ def about_new(
             raise ProblemError(
                 f"units: there is no feature {name!r}{nearest(name, problem.names or ())}"
             )
-    about = {"kind": kind, "seed": whole_number("seed", seed, 0), "history": history}
+    about: dict[str, Any] = {
+        "kind": kind,
+        "seed": whole_number("seed", seed, 0),
+        "history": history,
+    }
     sizes = {name: getattr(problem, name) for name in ("d", "k", "budget", "names")}
-    priced = problem.prices is not None
-    return json.dumps({**about, **sizes, "priced": priced, "units": dict(units or {})})
+    about |= {**sizes, "priced": problem.prices is not None, "units": dict(units or {})}
+    return json.dumps(about | ({"yes_no": True} if yes_no else {}))
 
 
 def write_new(

@@ -15,7 +15,7 @@ from keyhole.errors import CONTROL, ProblemError, UnknownTicketError, real_numbe
 from keyhole.problem.ticket import Ticket
 
 State = Literal["asked", "filled", "told", "dropped"]
-EventKind = Literal["created", "asked", "seen", "interval", "told", "dropped"]
+EventKind = Literal["created", "asked", "seen", "interval", "told", "dropped", "corrected"]
 # What can be asked for: a state, or both of those that wait, or both of those that do not.
 STATES: Mapping[str, tuple[State, ...]] = {
     "asked": ("asked",),
@@ -71,6 +71,10 @@ class StoredTicket:
         `coverage` of rounds. None where there was none, low and high before the first label too.
     label
         The label that was told.
+    corrected_at
+        When values or label were corrected for the last time: they are those of the correction.
+    yes_no
+        Whether labels are 0 or 1, and what is predicted is the probability of 1.
     """
 
     id: str
@@ -90,6 +94,8 @@ class StoredTicket:
     coverage: float | None = None
     low: float | None = None
     high: float | None = None
+    corrected_at: datetime | None = None
+    yes_no: bool = False
 
     def __eq__(self, other: object) -> bool:
         """Whether it says the same; what did not arrive is the same as what did not arrive."""
@@ -128,6 +134,11 @@ class StoredTicket:
         """Whether it still waits: for values, or for its label."""
         return self.state in STATES["open"]
 
+    @property
+    def probability(self) -> float | None:
+        """The probability of a yes, where labels are yes or no."""
+        return self.prediction if self.yes_no else None
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON: times as ISO 8601, values by name, null for what did not arrive."""
         values = None
@@ -147,8 +158,10 @@ class StoredTicket:
             "items": items,
             **_written_fields(self, "cost", "who"),
             **_written_fields(self, "asked_at", "expires_at", "filled_at", "closed_at"),
+            **_written_fields(self, "corrected_at"),
             "values": values,
-            **_written_fields(self, "prediction", "coverage", "low", "high", "label"),
+            **_written_fields(self, "prediction", "probability", "coverage", "low", "high"),
+            **_written_fields(self, "label"),
         }
 
 
@@ -176,6 +189,8 @@ class LearnerInfo:
         When it was made, was asked last, was told a label last.
     events
         Length of its log.
+    yes_no
+        Whether labels are 0 or 1 and predictions probabilities; then the loss is the Brier score.
     """
 
     name: str
@@ -199,6 +214,7 @@ class LearnerInfo:
     asked_at: datetime | None
     told_at: datetime | None
     events: int
+    yes_no: bool = False
 
     @property
     def open(self) -> int:
@@ -243,7 +259,8 @@ class Event:
         Its number, from 1.
     kind
         "created", "asked", "seen" (values came, a prediction was served), "interval" (one more was
-        served for them, of another coverage), "told" or "dropped".
+        served for them, of another coverage), "told", "dropped" or "corrected" (values or label
+        were wrong; what they `was` is there too).
     ticket
         The id of the ticket, None for "created", and for "interval", whose body names it.
     who, at
@@ -355,6 +372,11 @@ def checked_name(name: str) -> str:
 def checked_who(who: object) -> str:
     """Who did it: a line of text, or a ProblemError."""
     return _line("who", who)
+
+
+def checked_why(why: object) -> str:
+    """Why: a line of text, or a ProblemError."""
+    return _line("why", why)
 
 
 def checked_key(key: object) -> str | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from keyhole.counter.store import tables
+from keyhole.counter.store.corrections import change_of
 from keyhole.counter.store.database import Connection, LearnerDamagedError
+from keyhole.counter.store.doubts import doubts_of
 from keyhole.counter.store.records import Event, moment
 from keyhole.counter.store.requests import (
     LoadedLearner,
@@ -60,20 +62,34 @@ class Replay:
             self._bodies[id, "asked"] = event.body
         elif event.kind == "seen":
             again = observation_of(self._order(id), was)
+            _compare_doubts(event, learner, again, None, was)
             _compare(event, seen_body(learner, again, was.get("coverage")), was)
             self._bodies[id, "seen"] = event.body
+        elif event.kind == "corrected":
+            self._correct(event, id, was)
         elif event.kind == "interval":
             filled = self._filled(str(was["ticket"]))
             _compare(event, interval_body(learner, filled, was["coverage"]), was)
         elif event.kind in ("told", "dropped"):
             if event.kind == "told":
-                learner.tell(self._filled(id), float(was["y"]))
+                filled = self._filled(id)
+                _compare_doubts(event, learner, filled, float(was["y"]), was)
+                learner.tell(filled, float(was["y"]))
             else:
                 learner.drop(self._order(id))
             for kind in ("asked", "seen"):
                 self._bodies.pop((id, kind), None)
         elif event.kind != "created" or event.seq != 1:
             raise DataError(f"it is of kind {shortened(event.kind)}")
+
+    def _correct(self, event: Event, id: str, was: Mapping[str, Any]) -> None:
+        change = change_of(self._order(id), was)
+        features = [*change.values]
+        _compare_doubts(event, self._learner, change.seen(), change.right_label, was, features)
+        now = change.carry_out(self._learner, was.get("coverage"))
+        if change.label is None:  # it is still open
+            _compare(event, now, was)
+            self._bodies[id, "seen"] = event.body
 
     def _body(self, id: str, kind: str) -> str:
         return self._bodies.get((id, kind)) or str(self._find(id, kind))
@@ -90,6 +106,22 @@ def _compare(event: Event, now: Mapping[str, Any], then: Mapping[str, Any]) -> N
     for what in ("prediction", "low", "high"):
         if now.get(what) != then.get(what):
             raise _differs(event, f"the {what}", now.get(what), then.get(what))
+
+
+def _compare_doubts(
+    event: Event,
+    learner: Learner,
+    seen: Observation,
+    y: float | None,
+    then: Mapping[str, Any],
+    features: Sequence[int] | None = None,
+) -> None:
+    """StoreDamagedError unless what was confirmed was doubted; older logs confirm nothing."""
+    if "confirmed" in then:
+        now = [each.as_dict() for each in doubts_of(learner, seen, y, features)]
+        keys = ("name", "value", "low", "high")
+        if [[d[k] for k in keys] for d in now] != [[d[k] for k in keys] for d in then["confirmed"]]:
+            raise _differs(event, "what was confirmed", now, then["confirmed"])
 
 
 def _differs(event: Event, what: str, now: object, then: object) -> StoreDamagedError:
@@ -151,6 +183,10 @@ def replayed(
     def find(ticket: str, kind: str) -> str:
         sql = "SELECT body FROM kh_event WHERE learner = ? AND ticket = ? AND kind = ?"
         found = connection.rows(sql, (row.id, ticket, kind))
+        if kind == "seen":  # as it was corrected last, before the first event that is played
+            more = "SELECT body FROM kh_event WHERE learner = ? AND ticket = ? AND seq <= ?"
+            sql = f"{more} AND kind = 'corrected' ORDER BY seq DESC LIMIT 1"
+            found = connection.rows(sql, (row.id, ticket, loaded.seq)) or found
         if not found:
             raise StoreDamagedError(f"the log does not say how {ticket} was {kind}")
         return str(found[0][0])

@@ -1,4 +1,6 @@
-"""Requests to the store: ask, fill, tell and drop, performed in a transaction, kept as events."""
+"""Requests to the store: ask, fill, tell and drop, performed in a transaction, kept as events.
+
+`corrections.py` has the request that corrects."""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import hashlib
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
@@ -18,6 +20,7 @@ from numpy.typing import ArrayLike
 from keyhole.counter.client import written_values
 from keyhole.counter.store import tables
 from keyhole.counter.store.database import Connection
+from keyhole.counter.store.doubts import Claim, confirmed_doubts, refuse_doubts
 from keyhole.counter.store.records import (
     Event,
     EventKind,
@@ -187,6 +190,9 @@ class LearnerTransaction:
             tables.update_tickets(self.connection, self.later.values())
         if self.requests:
             tables.add_requests(self.connection, self.requests)
+        # What happens later in the transaction is written by another flush. Tickets that were
+        # changed are kept for `closed`: written again, they are what they were.
+        self.events, self.asked, self.requests = [], [], []
 
 
 Action = Callable[[LearnerTransaction], list[str]]  # gives the ids of the tickets it is about
@@ -300,10 +306,11 @@ def fill(
     coverage: float | None = DEFAULT_COVERAGE,
     who: str = "",
     key: str | None = None,
+    confirm: bool = False,
 ) -> Request:
     """Keep what came back for a ticket, and the prediction and interval served for it."""
     id, share = read_id(ticket), None if coverage is None else a_coverage(coverage)
-    action = _filling([(id, values)], share)
+    action = _filling([(id, values)], share, confirm)
     return Request(None, action, ("fill", id, values, share), who, key, ticket_id=id)
 
 
@@ -313,11 +320,12 @@ def fill_many(
     coverage: float | None = DEFAULT_COVERAGE,
     who: str = "",
     key: str | None = None,
+    confirm: bool = False,
 ) -> Request:
     """`fill` for tickets of one learner."""
     many = [(read_id(id), values) for id, values in rows.items()]
     share = None if coverage is None else a_coverage(coverage)
-    return Request(name, _filling(many, share), ("fill", share, *many), who, key)
+    return Request(name, _filling(many, share, confirm), ("fill", share, *many), who, key)
 
 
 def tell(
@@ -326,13 +334,14 @@ def tell(
     who: str = "",
     key: str | None = None,
     values: Values | None = None,
+    confirm: bool = False,
 ) -> Request:
     """Tell the label of a ticket; with what came back for it, if that was not said before."""
     label, id = finite_label(y), read_id(ticket)
-    telling = _telling([(id, label)])
+    telling = _telling([(id, label)], confirm)
     if values is None:
         return Request(None, telling, ("tell", id, label), who, key, ticket_id=id)
-    filling = _filling([(id, values)], DEFAULT_COVERAGE)
+    filling = _filling([(id, values)], DEFAULT_COVERAGE, confirm, label)
 
     def action(tx: LearnerTransaction) -> list[str]:
         filling(tx)
@@ -342,11 +351,15 @@ def tell(
 
 
 def tell_many(
-    name: str, labels: Mapping[str, float], who: str = "", key: str | None = None
+    name: str,
+    labels: Mapping[str, float],
+    who: str = "",
+    key: str | None = None,
+    confirm: bool = False,
 ) -> Request:
     """`tell` for tickets of one learner."""
     many = [(read_id(id), finite_label(y)) for id, y in labels.items()]
-    return Request(name, _telling(many), ("tell", *many), who, key)
+    return Request(name, _telling(many, confirm), ("tell", *many), who, key)
 
 
 def drop(ticket: str, who: str = "", key: str | None = None) -> Request:
@@ -364,13 +377,15 @@ def drop(ticket: str, who: str = "", key: str | None = None) -> Request:
     return Request(None, action, ("drop", id), who, key, ticket_id=id)
 
 
-def tell_observation(name: str, seen: Observation, y: float) -> Request:
+def tell_observation(name: str, seen: Observation, y: float, confirm: bool = False) -> Request:
     """Tell the label of an observation, as `Learner.tell` does: fills its ticket if need be."""
 
     def action(tx: LearnerTransaction) -> list[str]:
-        ticket = _by_round(tx, seen.ticket)
-        _keep_values(tx, ticket, seen)
-        _tell(tx, ticket, y)
+        ticket = _open_by_round(tx, seen.ticket)
+        if not confirm:
+            refuse_doubts(tx.loaded.learner, _claims(ticket, seen, y))
+        _keep_values(tx, ticket, seen, confirm=confirm)
+        _tell(tx, ticket, y, confirm)
         return [ticket.row.id]
 
     return Request(name, action, ("tell", seen.round))
@@ -380,14 +395,16 @@ def drop_ticket(name: str, given: Ticket) -> Request:
     """Drop a ticket, as `Learner.drop` does."""
 
     def action(tx: LearnerTransaction) -> list[str]:
-        ticket = _by_round(tx, given)
+        ticket = _open_by_round(tx, given)
         _drop(tx, ticket)
         return [ticket.row.id]
 
     return Request(name, action, ("drop", given.round))
 
 
-def interval(name: str, seen: Observation, coverage: float, served: dict[str, Any]) -> Request:
+def interval(
+    name: str, seen: Observation, coverage: float, served: dict[str, Any], confirm: bool = False
+) -> Request:
     """Serve an interval, as `Learner.interval` does: fills its ticket if need be.
 
     What is served is put into `served`. For the coverage that came with the prediction, it is what
@@ -396,11 +413,10 @@ def interval(name: str, seen: Observation, coverage: float, served: dict[str, An
 
     def action(tx: LearnerTransaction) -> list[str]:
         learner = tx.loaded.learner
-        if not hasattr(learner, "interval"):
-            raise ProblemError(f"{tx.row.name!r} is a learner that makes no intervals")
-        ticket = _by_round(tx, seen.ticket)
+        refuse_without_intervals(tx.row.name, learner)
+        ticket = _open_by_round(tx, seen.ticket)
         id = ticket.row.id
-        _keep_values(tx, ticket, seen, coverage)
+        _keep_values(tx, ticket, seen, coverage, confirm)
         found = cast(Mapping[str, Any], ticket.seen)
         if found.get("coverage") != coverage:
             again = observation_of(ticket.order, found)
@@ -412,31 +428,63 @@ def interval(name: str, seen: Observation, coverage: float, served: dict[str, An
     return Request(name, action, ("interval", seen.round, coverage))
 
 
-def _filling(many: Sequence[tuple[str, Values]], coverage: float | None) -> Action:
+def refuse_without_intervals(name: str, learner: object) -> None:
+    """ProblemError for a learner without intervals."""
+    if not hasattr(learner, "interval"):
+        raise ProblemError(
+            f"{name!r} is a learner that makes no intervals"
+            + (": what it predicts is a probability" if hasattr(learner, "probabilities") else "")
+        )
+
+
+def _filling(
+    many: Sequence[tuple[str, Values]],
+    coverage: float | None,
+    confirm: bool,
+    y: float | None = None,
+) -> Action:
+    """Fill these tickets; `y` is the label that is told next, so that all doubts are said."""
+
     def action(tx: LearnerTransaction) -> list[str]:
-        for id, values in many:
-            ticket = tx.ticket(id)
-            try:
-                observation = ticket.order.fill(values)
-            except DataError as error:
-                wanted = ", ".join(ticket.order.names or ticket.order.items)
-                raise DataError(f"ticket {id}, which asks for {wanted}: {error}") from None
-            _keep_values(tx, ticket, observation, coverage)
+        rows = [(tx.ticket(id), _observed(tx.ticket(id), values)) for id, values in many]
+        if not confirm and (len(rows) > 1 or y is not None):  # of one, `_keep_values` says it all
+            claims = [claim for ticket, seen in rows for claim in _claims(ticket, seen, y)]
+            refuse_doubts(tx.loaded.learner, claims)
+        for ticket, seen in rows:
+            _keep_values(tx, ticket, seen, coverage, confirm)
         return [id for id, _ in many]
 
     return action
 
 
-def _telling(many: Sequence[tuple[str, float]]) -> Action:
+def _observed(ticket: TicketRecord, values: Values) -> Observation:
+    try:
+        return ticket.order.fill(values)
+    except DataError as error:
+        wanted = ", ".join(ticket.order.names or ticket.order.items)
+        raise DataError(f"ticket {ticket.row.id}, which asks for {wanted}: {error}") from None
+
+
+def _claims(ticket: TicketRecord, seen: Observation, y: float | None) -> Iterator[Claim]:
+    """What is claimed of a ticket, and was not kept before."""
+    if ticket.row.state == "asked":
+        yield ticket.row.id, seen, None
+    if y is not None and ticket.row.state in ("asked", "filled"):
+        yield ticket.row.id, seen, y
+
+
+def _telling(many: Sequence[tuple[str, float]], confirm: bool) -> Action:
     def action(tx: LearnerTransaction) -> list[str]:
+        if not confirm and len(many) > 1:
+            refuse_doubts(tx.loaded.learner, _claimed_labels(tx, many))
         for id, y in many:
             ticket = tx.ticket(id)
             state = ticket.row.state
             if state == "told":
                 if ticket.label != y:
                     raise ConflictError(
-                        f"ticket {id} was told {ticket.label:g} before, now {y:g}: a label cannot "
-                        "be changed"
+                        f"ticket {id} was told {ticket.label:g} before, now {y:g}: correct it if "
+                        "that was wrong"
                     )
                 continue
             if state == "dropped":
@@ -448,10 +496,17 @@ def _telling(many: Sequence[tuple[str, float]]) -> Action:
                         "or drop it"
                     )
                 _keep_values(tx, ticket, ticket.order.fill([]))
-            _tell(tx, ticket, y)
+            _tell(tx, ticket, y, confirm)
         return [id for id, _ in many]
 
     return action
+
+
+def _claimed_labels(tx: LearnerTransaction, many: Sequence[tuple[str, float]]) -> Iterator[Claim]:
+    for id, y in many:
+        ticket = tx.ticket(id)
+        if ticket.row.state == "filled" and ticket.seen is not None:
+            yield id, observation_of(ticket.order, ticket.seen), y
 
 
 def _ask(tx: LearnerTransaction, terms: Mapping[str, Any], expires_at: float | None) -> str:
@@ -464,14 +519,13 @@ def _ask(tx: LearnerTransaction, terms: Mapping[str, Any], expires_at: float | N
     return id
 
 
-def _by_round(tx: LearnerTransaction, given: Ticket) -> TicketRecord:
+def ticket_by_round(tx: LearnerTransaction, given: Ticket) -> TicketRecord:
+    """The ticket of a learner that this one is, or is a copy of, as it was issued."""
     number = given.round
     row = tables.find_ticket_row(tx.connection, "learner = ? AND round = ?", (tx.row.id, number))
     if row is None:
         raise TicketError(f"the ticket of round {number} was never issued by {tx.row.name!r}")
     found = tx.ticket(row.id)
-    if found.row.state in ("told", "dropped"):
-        raise TicketError(f"the ticket of round {number} is closed: it was {found.row.state}")
     if not given.says_the_same(found.order):
         raise TicketError(
             f"the ticket of round {number} is not what {tx.row.name!r} issued: it was changed, "
@@ -480,11 +534,19 @@ def _by_round(tx: LearnerTransaction, given: Ticket) -> TicketRecord:
     return found
 
 
+def _open_by_round(tx: LearnerTransaction, given: Ticket) -> TicketRecord:
+    found = ticket_by_round(tx, given)
+    if found.row.state in ("told", "dropped"):
+        raise TicketError(f"the ticket of round {given.round} is closed: it was {found.row.state}")
+    return found
+
+
 def _keep_values(
     tx: LearnerTransaction,
     ticket: TicketRecord,
     observation: Observation,
     coverage: float | None = None,
+    confirm: bool = False,
 ) -> None:
     """Keep what came back, once; the same again changes nothing."""
     id = ticket.row.id
@@ -494,18 +556,21 @@ def _keep_values(
         if ticket.seen["values"] != written_values(observation):
             raise ConflictError(
                 f"ticket {id} was filled with other values before, and a prediction was "
-                "served for them: drop it and ask for another one"
+                "served for them: correct it if they were wrong"
             )
         return
-    seen = tx.change(seen_body, tx.loaded.learner, observation, coverage)
+    learner = tx.loaded.learner
+    confirmed = confirmed_doubts(learner, id, observation, None, confirm)
+    seen = {**tx.change(seen_body, learner, observation, coverage), **confirmed}
     tx.append("seen", id, json.dumps(seen, allow_nan=False), seen, ticket.row)
     ticket.seen = seen
 
 
-def _tell(tx: LearnerTransaction, ticket: TicketRecord, y: float) -> None:
-    said = {"y": y}
+def _tell(tx: LearnerTransaction, ticket: TicketRecord, y: float, confirm: bool) -> None:
+    learner = tx.loaded.learner
     observation = observation_of(ticket.order, cast(Mapping[str, Any], ticket.seen))
-    tx.change(tx.loaded.learner.tell, observation, y)
+    said = {"y": y, **confirmed_doubts(learner, ticket.row.id, observation, y, confirm)}
+    tx.change(learner.tell, observation, y)
     tx.append("told", ticket.row.id, json.dumps(said, allow_nan=False), said, ticket.row)
     ticket.label = y
 

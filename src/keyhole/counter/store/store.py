@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
-from keyhole.counter.store import requests, tables
+from keyhole.counter.store import corrections, requests, tables
 from keyhole.counter.store.database import (
     Connection,
     LearnerDamagedError,
@@ -41,8 +41,10 @@ from keyhole.errors import (
     UnknownTicketError,
     positive_number,
     shortened,
+    true_or_false,
     whole_number,
 )
+from keyhole.learners.correcting import RightValues
 from keyhole.problem import BlockStream, Learner, Problem
 
 
@@ -157,6 +159,7 @@ class Store:
         history: BlockStream | None = None,
         half_life: float | None = None,
         units: Mapping[str, str] | None = None,
+        yes_no: bool = False,
         who: str = "",
         **settings: Any,
     ) -> LearnerInfo:
@@ -176,13 +179,16 @@ class Store:
             Old examples that are known in full, which it studies first: see `learner.study`.
         units
             By feature name, its unit: shown beside it when it is asked for.
+        yes_no
+            Whether labels are 0 (no) or 1 (yes): it is a `kh.YesNoLearner` then, predictions are
+            calibrated probabilities of 1, and there are no intervals.
         who
             Who made it.
         settings
             Arguments for the learner.
         """
-        new, rows = make_new(problem, learner, seed, settings, history, half_life)
-        about = about_new(problem, rows, learner, seed, units)
+        new, rows = make_new(problem, learner, seed, settings, history, half_life, yes_no)
+        about = about_new(problem, rows, learner, seed, units, yes_no)
         given = name, about, new, checked_who(who), time.time()
         self._writer.run(lambda connection: write_new(connection, *given))
         return self.info(name)
@@ -209,9 +215,13 @@ class Store:
         with self._reader.connected() as connection:
             return tables.find_learner(connection, name).info()
 
-    def learner(self, name: str) -> StoredLearner:
-        """A learner of the store, to be used like any other `kh.Learner`."""
-        return StoredLearner(self, name, self._writer.look(name, lambda learner: learner.problem))
+    def learner(self, name: str, *, confirm: bool = False) -> StoredLearner:
+        """A learner of the store, to be used like any other `kh.Learner`.
+
+        `confirm` takes implausible values and labels without a question, as recorded data need it.
+        """
+        problem = self._writer.look(name, lambda learner: learner.problem)
+        return StoredLearner(self, name, problem, true_or_false("confirm", confirm))
 
     # Verbs
 
@@ -253,6 +263,7 @@ class Store:
         values: Values,
         *,
         coverage: float | None = DEFAULT_COVERAGE,
+        confirm: bool = False,
         who: str = "",
         key: str | None = None,
     ) -> StoredTicket:
@@ -260,21 +271,57 @@ class Store:
 
         Values are by name, by feature number, or in the ticket's order; None, NaN or left out: it
         was bought and did not arrive. What the learner buys and predicts stays as it is. The same
-        values again give the first reply, others are a ConflictError.
+        values again give the first reply, others are a ConflictError: `correct` them.
+
+        Values far beyond what was seen are a DoubtError that has the doubts, and nothing is kept,
+        unless `confirm` says that they are right; that they were confirmed is in the log.
 
         Beside the prediction is an interval, `.low` and `.high`, that holds the label in a share
         `coverage` of rounds (see `interval` of learners; None before the first label, or where the
         learner makes none). `coverage=None` issues none.
         """
-        return self.answer(requests.fill(ticket, values, coverage, who, key))[0]
+        return self.answer(requests.fill(ticket, values, coverage, who, key, confirm))[0]
 
-    def tell(self, ticket: str, y: float, *, who: str = "", key: str | None = None) -> StoredTicket:
+    def tell(
+        self,
+        ticket: str,
+        y: float,
+        *,
+        confirm: bool = False,
+        who: str = "",
+        key: str | None = None,
+    ) -> StoredTicket:
         """Tell the label of a ticket that was filled: the learner learns, the ticket is closed.
 
-        The same label again gives the first reply, another one is a ConflictError. So is a label
-        for a ticket that was not filled: fill it first, with nothing if nothing came, or drop it.
+        The same label again gives the first reply, another one is a ConflictError: `correct` it. So
+        is a label for a ticket that was not filled: fill it first, with nothing if nothing came, or
+        drop it. A label far beyond what was seen is a DoubtError, unless `confirm` is True.
         """
-        return self.answer(requests.tell(ticket, y, who, key))[0]
+        return self.answer(requests.tell(ticket, y, who, key, confirm=confirm))[0]
+
+    def correct(
+        self,
+        ticket: str,
+        *,
+        y: float | None = None,
+        values: RightValues | None = None,
+        why: str = "",
+        confirm: bool = False,
+        who: str = "",
+        key: str | None = None,
+    ) -> StoredTicket:
+        """Have a ticket with another label, or other values, than it was told or filled with.
+
+        Give what was wrong: `y`, the right label, `values`, the right values by name or number,
+        None for one that never arrived. Who did it and why, and what it was before, is an event of
+        the log. The same again changes nothing.
+
+        Before its label is told any ticket can be corrected: another prediction and interval are
+        served. Then the learner has to correct what it learnt (see `learner.correct`): one that
+        cannot, or no longer, is a ConflictError or a TicketError that says so. Implausible values
+        and labels are a DoubtError, unless `confirm` says that they are right.
+        """
+        return self.answer(corrections.correct(ticket, y, values, why, who, key, confirm))[0]
 
     def drop(self, ticket: str, *, who: str = "", key: str | None = None) -> StoredTicket:
         """Close a ticket whose label will never come; again changes nothing."""
@@ -286,17 +333,24 @@ class Store:
         rows: Mapping[str, Values],
         *,
         coverage: float | None = DEFAULT_COVERAGE,
+        confirm: bool = False,
         who: str = "",
         key: str | None = None,
     ) -> list[StoredTicket]:
         """`fill` for many tickets of one learner, by id: all of them or, on an error, none."""
-        return self.answer(requests.fill_many(name, rows, coverage, who, key))
+        return self.answer(requests.fill_many(name, rows, coverage, who, key, confirm))
 
     def tell_many(
-        self, name: str, labels: Mapping[str, float], *, who: str = "", key: str | None = None
+        self,
+        name: str,
+        labels: Mapping[str, float],
+        *,
+        confirm: bool = False,
+        who: str = "",
+        key: str | None = None,
     ) -> list[StoredTicket]:
         """`tell` for many tickets of one learner, by id: all of them or, on an error, none."""
-        return self.answer(requests.tell_many(name, labels, who, key))
+        return self.answer(requests.tell_many(name, labels, who, key, confirm))
 
     # Tickets and events
 
@@ -362,6 +416,17 @@ class Store:
             with damage_of(f"event {event.seq} of {name!r}"):
                 json.loads(event.body)
         return found
+
+    def ticket_history(self, ticket: str) -> list[Event]:
+        """The events of one ticket in order: asked, filled, corrected, told or dropped."""
+        id = read_id(ticket)
+        with self._reader.connected() as connection:
+            return tables.events_of_ticket(connection, id)
+
+    def corrections(self, name: str) -> dict[str, dict[str, Any]]:
+        """By ticket, the body of the event that corrected it last, and the event's `seq`."""
+        with self._reader.connected() as connection:
+            return tables.corrections(connection, tables.find_learner(connection, name).id)
 
     # The beginning and the end
 

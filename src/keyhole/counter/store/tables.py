@@ -119,10 +119,12 @@ def about_learner(text: str) -> Mapping[str, Any]:
     about: dict[str, Any] = json.loads(text)
     names, units = about["names"], about["units"]
     about["names"] = None if names is None else tuple(names)
+    about.setdefault("yes_no", False)  # only those that are say so
     kinds: dict[str, Any] = {"kind": str, "seed": int, "history": int, "d": int, "k": int}
     fits = all(isinstance(about[name], kind) for name, kind in kinds.items())
     words = [*(names or ()), *units, *units.values()]
     fits = fits and isinstance(about["budget"], int | float) and isinstance(about["priced"], bool)
+    fits = fits and isinstance(about["yes_no"], bool)
     if not fits or not all(isinstance(word, str) for word in words):
         raise TypeError(f"about is {shortened(text)}")
     return about
@@ -200,6 +202,28 @@ def events(connection: Connection, learner: int, after: int, last: int) -> Itera
             raise StoreDamagedError(f"event {after + 1} of {last} is missing from the log")
 
 
+def events_of_ticket(connection: Connection, id: str) -> list[Event]:
+    """The events of a ticket, in order; UnknownTicketError if there are none."""
+    sql = f"SELECT {EVENT_COLUMNS} FROM kh_event WHERE ticket = ? ORDER BY seq"
+    found = [readable_event(Event(*row)) for row in connection.rows(sql, (id,))]
+    if not found:
+        raise UnknownTicketError(f"there is no ticket {id} in the store")
+    for event in found:
+        with damage_of(f"event {event.seq} of ticket {id}"):
+            json.loads(event.body)
+    return found
+
+
+def corrections(connection: Connection, learner: int) -> dict[str, dict[str, Any]]:
+    """By ticket, what the last event says that corrected it, and its number as `seq`."""
+    sql = "SELECT ticket, seq, body FROM kh_event WHERE learner = ? AND kind = 'corrected'"
+    found = {}
+    for id, seq, text in connection.rows(f"{sql} ORDER BY seq", (learner,)):
+        with damage_of(f"a correction of ticket {id}"):
+            found[id] = {**json.loads(text), "seq": seq}
+    return found
+
+
 def readable_event(event: Event) -> Event:
     """The event, or a LearnerDamagedError if it cannot be one."""
     with damage_of(f"event {event.seq}"):
@@ -233,10 +257,15 @@ class TicketRow:
     prediction: float | None = None
     closed_seq: int | None = None
     closed_at: float | None = None
+    corrected_seq: int | None = None  # the last time
+    corrected_at: float | None = None
 
 
 TICKET_ROW = ", ".join(TicketRow.__slots__)
-TICKET_CHANGES = ("state", "filled_seq", "filled_at", "prediction", "closed_seq", "closed_at")
+TICKET_CHANGES = (
+    *("state", "filled_seq", "filled_at", "prediction", "closed_seq", "closed_at"),
+    *("corrected_seq", "corrected_at"),
+)
 _ticket_values = attrgetter(*TicketRow.__slots__)
 _changing_ticket_values = attrgetter(*TICKET_CHANGES, "id")
 
@@ -333,6 +362,10 @@ def project(
         ticket.state, ticket.prediction = "filled", body["prediction"]
         ticket.filled_seq, ticket.filled_at = event.seq, event.at
         return ticket
+    if event.kind == "corrected":
+        ticket.corrected_seq, ticket.corrected_at = event.seq, event.at
+        ticket.prediction = body.get("prediction", ticket.prediction)
+        return ticket
     if ticket.state == "asked":
         row.waiting -= 1
     else:
@@ -352,22 +385,60 @@ class Projection:
     def __init__(self, row: LearnerTableRow, events: Iterable[Event]) -> None:
         self.row = row
         self.tickets: dict[str, TicketRow] = {}
+        self._labels: dict[str, float] = {}
         for event in events:
             if event.ticket is None:
                 row.seq, row.digest = event.seq, event.digest
             else:
-                ticket = self.tickets.get(event.ticket)
-                self.tickets[event.ticket] = project(row, ticket, event)
+                self._take(event.ticket, event)
+
+    def _take(self, id: str, event: Event) -> None:
+        body = json.loads(event.body)
+        self.tickets[id] = project(self.row, self.tickets.get(id), event, body)
+        before, y = self._labels.get(id), body.get("y")
+        if y is not None:
+            self._labels[id] = y
+        if before not in (None, y):  # a correction, of the label
+            told = self._labels.items()
+            self.row.loss = squared_errors((self.tickets[each].prediction, y) for each, y in told)
+
+
+def squared_errors(pairs: Iterable[tuple[float | None, float]]) -> float:
+    """The sum of squared errors, the same in any order."""
+    return math.fsum((y - cast(float, prediction)) ** 2 for prediction, y in pairs)
+
+
+def total_loss(connection: Connection, learner: int) -> float:
+    """The loss of a learner by its labels as they are now.
+
+    Once a label was corrected: taken from the sum, a loss that was far too large would leave
+    nothing but rounding.
+    """
+    rows = connection.rows(
+        "SELECT t.prediction, c.body, k.body FROM kh_ticket t "
+        "JOIN kh_event c ON c.learner = t.learner AND c.seq = t.closed_seq "
+        "LEFT JOIN kh_event k ON k.learner = t.learner AND k.seq = t.corrected_seq "
+        "WHERE t.learner = ? AND t.state = 'told'",
+        (learner,),
+    )
+    return squared_errors((prediction, _label(told, right)) for prediction, told, right in rows)
+
+
+def _label(told: str, corrected: str | None) -> float:
+    """The label by the event that told it, and by the last that corrected its ticket."""
+    right = None if corrected is None else json.loads(corrected).get("y")
+    return float(json.loads(told)["y"] if right is None else right)
 
 
 TICKET_COLUMNS = ", ".join(f"t.{name}" for name in TicketRow.__slots__)
 SELECT_TICKETS = f"""
-    SELECT l.name, l.about, a.who, a.body, s.body, c.body, {TICKET_COLUMNS}
+    SELECT l.name, l.about, a.who, a.body, s.body, c.body, k.body, {TICKET_COLUMNS}
     FROM kh_ticket t
     JOIN kh_learner l ON l.id = t.learner
     JOIN kh_event a ON a.learner = t.learner AND a.seq = t.asked_seq
     LEFT JOIN kh_event s ON s.learner = t.learner AND s.seq = t.filled_seq
     LEFT JOIN kh_event c ON c.learner = t.learner AND c.seq = t.closed_seq
+    LEFT JOIN kh_event k ON k.learner = t.learner AND k.seq = t.corrected_seq
 """
 
 
@@ -382,11 +453,18 @@ class TicketRecord:
     seen: Mapping[str, Any] | None = None  # as `events.seen` has it
     label: float | None = None
 
+    def correct(self, body: Mapping[str, Any]) -> None:
+        """Have what an event of a correction says."""
+        self.seen = {**(self.seen or {}), **{name: body[name] for name in SERVED if name in body}}
+        if self.label is not None and "y" in body:
+            self.label = float(body["y"])
+
     def stored(self, learner: str, about: str) -> StoredTicket:
         """The same as users see it; LearnerDamagedError if it cannot be seen."""
         row, seen = self.row, self.seen or {}
         with damage_of(f"ticket {row.id} of {learner!r}"):
             checked(row, round="whole", cost="real", state="text", prediction="real?")
+            noted = about_learner(about)
             return StoredTicket(
                 id=row.id,
                 learner=learner,
@@ -398,13 +476,16 @@ class TicketRecord:
                 closed_at=moment(row.closed_at),
                 ticket=self.order,
                 item_prices=self.item_prices,
-                units=about_learner(about)["units"],
+                units=noted["units"],
+                yes_no=noted["yes_no"],
+                corrected_at=moment(row.corrected_at),
                 values=None if self.seen is None else tuple(map(_number, seen["values"])),
                 label=self.label,
-                **{name: seen.get(name) for name in ("prediction", "coverage", "low", "high")},
+                **{name: seen.get(name) for name in SERVED[1:]},
             )
 
 
+SERVED = ("values", "prediction", "coverage", "low", "high")  # what `fill` keeps
 OWN_STATES = (*STATES["open"], *STATES["closed"])
 
 
@@ -482,10 +563,10 @@ def search_tickets(
 
 
 def _ticket_record(found: SqlRow) -> TicketRecord:
-    name, _, who, asked, seen, closed, *columns = found
+    name, _, who, asked, seen, closed, corrected, *columns = found
     row = TicketRow(*columns)
     with damage_of(f"ticket {row.id} of {name!r}"):
-        return TicketRecord(
+        record = TicketRecord(
             row,
             who,
             Ticket.from_json(asked),
@@ -493,6 +574,9 @@ def _ticket_record(found: SqlRow) -> TicketRecord:
             None if seen is None else json.loads(seen),
             float(json.loads(closed)["y"]) if row.state == "told" else None,
         )
+        if corrected is not None:
+            record.correct(json.loads(corrected))
+        return record
 
 
 def _number(value: float | None) -> float:

@@ -87,7 +87,7 @@ def test_a_reader_changes_nothing(client: httpx.Client, keys: ApiKeys, store: kh
     key = form_key(client.get("/counter/ward"))
     assert client.post("/counter/ward", data={"form": key}).status_code == 403
     [ticket] = store.ask("ward")
-    for verb in ("values", "label", "drop"):
+    for verb in ("values", "label", "correct", "drop"):
         reply = client.post(f"/counter/ward/{ticket.id}/{verb}", data={"v0": "1", "label": "1"})
         assert reply.status_code == 403
     assert store.ticket(ticket.id).state == "asked"

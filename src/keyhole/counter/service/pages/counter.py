@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -10,7 +11,14 @@ from fastapi import APIRouter, Request, Response
 
 from keyhole.counter.service.access_control import ANY_ROLE
 from keyhole.counter.service.pages.formatting import TypedNumber, plain, read_number
-from keyhole.counter.service.pages.forms import Form, key_of, new_key, text
+from keyhole.counter.service.pages.forms import (
+    Form,
+    confirmation,
+    key_of,
+    new_key,
+    once_confirmed,
+    text,
+)
 from keyhole.counter.service.pages.log_summary import page_cache
 from keyhole.counter.service.pages.page_route import (
     PageRoute,
@@ -22,10 +30,25 @@ from keyhole.counter.service.pages.page_route import (
     store_of,
     update_open_tickets,
 )
-from keyhole.counter.service.pages.ticket_view import order, prediction_breakdown, read_values
+from keyhole.counter.service.pages.ticket_view import (
+    doubted,
+    doubted_values,
+    history_lines,
+    may_correct,
+    order,
+    prediction_breakdown,
+    read_values,
+)
 from keyhole.counter.store.records import StoredTicket, read_id
 from keyhole.counter.store.requests import ask as ask_for
-from keyhole.errors import ConflictError, DataError, KeyholeError, UnknownTicketError
+from keyhole.errors import (
+    ConflictError,
+    DataError,
+    DoubtError,
+    KeyholeError,
+    UnknownTicketError,
+)
+from keyhole.problem.limits import ANYTHING, written_ends
 
 TICKETS_PER_PAGE = 50  # open ones
 OLD_FORM_SECONDS = 60.0  # after which a form that is sent again is no double click
@@ -33,11 +56,12 @@ OLD_FORM_SECONDS = 60.0  # after which a form that is sent again is no double cl
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-def _address(learner: str, ticket: str) -> str:
+def address_of(learner: str, ticket: str) -> str:
+    """The page of an example."""
     return f"/counter/{quote(learner, safe='')}/{quote(ticket, safe='')}"
 
 
-def _ticket(request: Request, learner: str, id: str) -> StoredTicket:
+def ticket_of(request: Request, learner: str, id: str) -> StoredTicket:
     """A ticket of this learner: those who may see one learner see no other's."""
     store = store_of(request)
     if store.owner_of(id) != learner:
@@ -55,7 +79,7 @@ def choose(request: Request, ticket: str = "") -> Response:
             owner, id = store.owner_of(ticket), read_id(ticket)
             if not may(request, ANY_ROLE, owner):  # as unknown as one that never was
                 raise UnknownTicketError(f"there is no ticket {id} in the store")
-            return go(request, _address(owner, id))
+            return go(request, address_of(owner, id))
         except UnknownTicketError as unknown:
             error = str(unknown)
     learners = [info for info in store.learners() if may(request, ANY_ROLE, info.name)]
@@ -76,6 +100,7 @@ def _desk(
     after: str,
     typed: dict[str, TypedNumber] | None = None,
     saved: int = 0,
+    sure: dict[str, str] | None = None,
 ) -> Response:
     store = store_of(request)
     info = store.info(learner)
@@ -86,6 +111,7 @@ def _desk(
         "following": page[TICKETS_PER_PAGE - 1].id if len(page) > TICKETS_PER_PAGE else "",
         "after": after,
         "typed": typed or {},
+        "sure": sure or {},
         "saved": max(saved, 0),
         "form": new_key(),
     }
@@ -103,7 +129,7 @@ def ask(request: Request, learner: str, form: Form) -> Response:
         update_open_tickets(request, ticket)
     age = (datetime.now(UTC) - ticket.asked_at).total_seconds()
     again = "?again=1" if ticket.state != "asked" or age > OLD_FORM_SECONDS else ""
-    return go(request, _address(learner, ticket.id) + again)
+    return go(request, address_of(learner, ticket.id) + again)
 
 
 @router.post("/counter/{learner}/labels")
@@ -111,22 +137,30 @@ def labels(request: Request, learner: str, form: Form) -> Response:
     """Labels for several open tickets; each is kept or refused by itself."""
     who = authorize(request, "tell", learner)
     store, wrong, saved = store_of(request), dict[str, TypedNumber](), 0
+    sure = dict[str, str]()
     for field, value in form.multi_items():
         if not field.startswith("label-") or not isinstance(value, str) or not value.strip():
             continue
         id, given = field.removeprefix("label-"), read_number(value)
         if given.value is not None:
+            y = given.value
             try:
-                _ticket(request, learner, id)
-                update_open_tickets(request, store.tell(id, given.value, who=who.name))
+                ticket_of(request, learner, id)
+                told = once_confirmed(
+                    *(form, f"confirm-{id}"),
+                    lambda sure: store.tell(id, y, who=who.name, confirm=sure),  # noqa: B023
+                )
+                update_open_tickets(request, told)
                 saved += 1
+            except DoubtError as error:
+                wrong[id], sure[id] = doubted(error.doubts[0], value), confirmation(error.doubts)
             except KeyholeError as error:
                 wrong[id] = TypedNumber(value, None, str(error))
         else:
             wrong[id] = given
     after = text(form, "after")
     if wrong:
-        return _desk(request, learner, after, wrong, saved)
+        return _desk(request, learner, after, wrong, saved, sure)
     rest = f"&after={quote(after)}" if after else ""
     return go(request, f"/counter/{quote(learner, safe='')}?saved={saved}{rest}")
 
@@ -139,18 +173,25 @@ def back_to_desk(request: Request, learner: str) -> Response:
 
 @router.get("/counter/{learner}/{ticket}")
 def example(
-    request: Request, learner: str, ticket: str, demo: int = 0, again: int = 0, told: int = 0
+    request: Request,
+    learner: str,
+    ticket: str,
+    demo: int = 0,
+    again: int = 0,
+    told: int = 0,
+    corrected: int = 0,
 ) -> Response:
     """One example, as far as it has come."""
     authorize(request, ANY_ROLE, learner)
-    found = _ticket(request, learner, ticket)
+    found = ticket_of(request, learner, ticket)
     typed, label = dict[int, TypedNumber](), TypedNumber("")
     known = _simulated(request, found) if demo else None
     if known is not None and found.state == "asked":
         typed = read_values(found, [_rounded(known[0].get(name)) for name in found.names])
     elif known is not None and found.state == "filled":
         label = read_number(_rounded(known[1]))
-    return _example(request, found, typed, label, again=bool(again), told=bool(told))
+    saved = "corrected" if corrected else "told" if told else ""
+    return _example(request, found, typed, label, again=bool(again), saved=saved)
 
 
 def _simulated(request: Request, ticket: StoredTicket) -> tuple[dict[str, float], float] | None:
@@ -175,17 +216,22 @@ def _example(
     *,
     missing: bool = False,
     again: bool = False,
-    told: bool = False,
+    saved: str = "",
     error: str = "",
+    sure: str = "",
 ) -> Response:
-    info = store_of(request).info(ticket.learner)
-    notes = page_cache(request)
+    store = store_of(request)
+    info, notes = store.info(ticket.learner), page_cache(request)
     insight = notes.insight(info)
-    why = None
+    why, usual = None, math.nan
     if ticket.values is not None:
         with notes.trace(info) as trace:
             why = prediction_breakdown(ticket, insight.model, trace)
-    wrong = bool(error or label.error or missing or any(each.error for each in typed.values()))
+            usual = trace.mean if trace.labels else math.nan
+    ends = ANYTHING if insight.problem.limits is None else insight.problem.limits.label
+    wrong = bool(
+        error or label.error or missing or sure or any(each.error for each in typed.values())
+    )
     return render(
         request,
         "example.html",
@@ -197,8 +243,14 @@ def _example(
         label=label,
         missing=missing,
         again=again,
-        told=told,
+        saved=saved,
         error=error,
+        sure=sure,
+        usual=usual,
+        label_limits=ends,
+        label_note="" if ends == ANYTHING else written_ends(*ends),
+        correctable=may_correct(info, ticket),
+        history=history_lines(ticket, store.ticket_history(ticket.id)),
         form=new_key(),
         demo=_simulated(request, ticket) is not None,
     )
@@ -208,57 +260,71 @@ def _example(
 def values(request: Request, learner: str, ticket: str, form: Form) -> Response:
     """What came back; empty fields must be confirmed, for there is no way back."""
     who = authorize(request, "ask", learner)
-    found = _ticket(request, learner, ticket)
+    found = ticket_of(request, learner, ticket)
     typed = read_values(found, [text(form, f"v{place}") for place in range(len(found.names))])
     wrong = any(each.error for each in typed.values())
     empty = any(each.value is None for each in typed.values())
     if wrong or (empty and text(form, "missing") != "yes"):
         return _example(request, found, typed, TypedNumber(""), missing=empty and not wrong)
     numbers = {int(j): typed[i].value for i, j in enumerate(found.ticket.features)}
+    store = store_of(request)
     try:
-        store_of(request).fill(found.id, numbers, who=who.name)
+        once_confirmed(
+            form, "confirm", lambda sure: store.fill(found.id, numbers, who=who.name, confirm=sure)
+        )
+    except DoubtError as error:
+        typed |= doubted_values(found, error.doubts, typed)
+        sure = confirmation(error.doubts)
+        return _example(request, found, typed, TypedNumber(""), missing=empty, sure=sure)
     except (DataError, ConflictError) as error:
-        now = _ticket(request, learner, ticket)  # another tab may have been first
+        now = ticket_of(request, learner, ticket)  # another tab may have been first
         return _example(request, now, typed, TypedNumber(""), error=str(error))
-    return go(request, _address(learner, found.id))
+    return go(request, address_of(learner, found.id))
 
 
 @router.post("/counter/{learner}/{ticket}/label")
 def label(request: Request, learner: str, ticket: str, form: Form) -> Response:
     """The label of one example."""
     who = authorize(request, "tell", learner)
-    found, given = _ticket(request, learner, ticket), read_number(text(form, "label"))
+    found, given = ticket_of(request, learner, ticket), read_number(text(form, "label"))
     if given.value is None:
         wrong = given if given.error else TypedNumber(given.text, None, "is empty: type the label")
         return _example(request, found, {}, wrong)
+    y, store = given.value, store_of(request)
     try:
-        update_open_tickets(request, store_of(request).tell(found.id, given.value, who=who.name))
+        told = once_confirmed(
+            form, "confirm", lambda sure: store.tell(found.id, y, who=who.name, confirm=sure)
+        )
+        update_open_tickets(request, told)
+    except DoubtError as error:
+        wrong, sure = doubted(error.doubts[0], given.text), confirmation(error.doubts)
+        return _example(request, found, {}, wrong, sure=sure)
     except (DataError, ConflictError) as error:
-        now = _ticket(request, learner, ticket)
+        now = ticket_of(request, learner, ticket)
         return _example(
             request, now, {}, TypedNumber(given.text, None, str(error)), error=str(error)
         )
-    return go(request, _address(learner, found.id) + "?told=1")
+    return go(request, address_of(learner, found.id) + "?told=1")
 
 
 @router.get("/counter/{learner}/{ticket}/values")
 @router.get("/counter/{learner}/{ticket}/label")
 def back(request: Request, learner: str, ticket: str) -> Response:
     """The address that a form with errors leaves in the browser."""
-    return go(request, _address(learner, ticket))
+    return go(request, address_of(learner, ticket))
 
 
 @router.get("/counter/{learner}/{ticket}/drop")
 def ask_to_drop(request: Request, learner: str, ticket: str) -> Response:
     """Is this really to be dropped?"""
     authorize(request, ("ask", "tell"), learner)
-    return render(request, "drop.html", ticket=_ticket(request, learner, ticket))
+    return render(request, "drop.html", ticket=ticket_of(request, learner, ticket))
 
 
 @router.post("/counter/{learner}/{ticket}/drop")
 def drop(request: Request, learner: str, ticket: str) -> Response:
     """Close an example whose label will never come."""
     who = authorize(request, ("ask", "tell"), learner)
-    found = _ticket(request, learner, ticket)
+    found = ticket_of(request, learner, ticket)
     update_open_tickets(request, store_of(request).drop(found.id, who=who.name))
-    return go(request, _address(learner, found.id))
+    return go(request, address_of(learner, found.id))

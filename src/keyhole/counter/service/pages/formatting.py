@@ -104,6 +104,19 @@ def percent(share: float | None) -> str:
     return f"{text.replace('-', '−')} %"
 
 
+def probability(share: float | None) -> str:
+    """A probability as a percentage, never 0 and never 100.
+
+    >>> probability(0.234), probability(0.0042), probability(1e-9), probability(0.9999)
+    ('23 %', '0.4 %', 'under 0.1 %', 'over 99.9 %')
+    """
+    if share is None or not math.isfinite(share):
+        return "–"
+    if not 0.001 <= share <= 0.999:
+        return "under 0.1 %" if share < 0.5 else "over 99.9 %"
+    return f"{100 * share:.1f} %" if not 0.01 <= share <= 0.99 else f"{100 * share:.0f} %"
+
+
 def lasting(seconds: float | None) -> str:
     """A length of time, in its largest unit.
 

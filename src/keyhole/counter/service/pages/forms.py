@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from starlette.datastructures import FormData, UploadFile
 
-from keyhole.errors import DataError, ProblemError, shortened
+from keyhole.errors import DataError, DoubtError, ProblemError, shortened
+from keyhole.learners.doubts import Doubt
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import BlockStream, Problem
 from keyhole.problem.price_file import read_prices
 from keyhole.streams.files import read
 from keyhole.streams.source_file import KNOWN_MAGICS
 
+T = TypeVar("T")
 MAX_FORM_FIELDS = 20_000  # of a form at most: a ticket may have thousands of features
 KEY_PATTERN = re.compile(r"[0-9A-Za-z_-]{8,64}")
 INCOMPLETE = "this form is incomplete: open the page again and send it from there"
@@ -66,6 +69,31 @@ def upload(form: FormData, name: str) -> UploadFile | None:
     return value if isinstance(value, UploadFile) and value.filename else None
 
 
+def confirmation(doubts: Iterable[Doubt]) -> str:
+    """What a form sends along to confirm these doubts, and no others."""
+    return json.dumps([[doubt.name, doubt.value] for doubt in doubts])
+
+
+def confirms(form: FormData, name: str, doubts: Sequence[Doubt]) -> bool:
+    """Whether a form confirms all of these doubts."""
+    try:
+        given = json.loads(text(form, name))
+        known = {(name, value) for name, value in given}
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return all((doubt.name, doubt.value) in known for doubt in doubts)
+
+
+def once_confirmed(form: FormData, name: str, call: Callable[[bool], T]) -> T:
+    """What a call gives that is told whether doubts are confirmed, by this field of a form."""
+    try:
+        return call(False)
+    except DoubtError as error:
+        if not confirms(form, name, error.doubts):
+            raise
+    return call(True)
+
+
 MAX_UPLOAD_BYTES = 50_000_000  # of a file that is uploaded
 LEARNER_CHOICES = [name for name, row in LEARNERS.items() if row.group in ("recommended", "paper")]
 
@@ -101,6 +129,7 @@ def read_new_learner(form: FormData, folder: Path, most: int | None = None) -> d
         "learner": text(form, "learner") or "auto",
         "seed": _whole("random seed", text(form, "seed") or "0"),
         "units": _units(text(form, "units")),
+        "yes_no": text(form, "yes_no") == "yes",
         "history": found.rows,
     }
 

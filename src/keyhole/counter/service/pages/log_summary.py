@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import quantiles
@@ -89,8 +89,14 @@ class OpenTicket:
 
 @dataclass(slots=True)
 class LogSummary:
-    """A learner's log, folded. `seq` is the last event that is in it."""
+    """A learner's log, folded. `seq` is the last event that is in it.
 
+    `corrected` has the corrections that are known, by ticket: what they say counts from the start.
+    `stale`: there was one since.
+    """
+
+    corrected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    stale: bool = False
     seq: int = 0
     rounds: int = 0
     asked: list[AskedRounds] = field(default_factory=list)
@@ -114,11 +120,15 @@ class LogSummary:
         if event.kind == "asked":
             self._asked(event, body)
         elif event.kind == "seen":
-            self._seen(event, body)
+            self._seen(event, {**body, **self.corrected.get(event.ticket, {})})
         elif event.kind == "told":
-            self._told(event, float(body["y"]))
+            right = self.corrected.get(event.ticket, {}).get("y")
+            self._told(event, float(body["y"] if right is None else right))
         elif event.kind == "dropped":
             self.open.pop(event.ticket, None)
+        elif event.kind == "corrected":
+            known = self.corrected.get(event.ticket)
+            self.stale = self.stale or known is None or event.seq > known["seq"]
 
     def _asked(self, event: Event, body: dict[str, Any]) -> None:
         number, features = int(body["round"]), [int(j) for j in body["features"]]
@@ -249,14 +259,20 @@ class PageCache:
         """
         notes = self._of(info)
         with notes.lock:
-            most = notes.trace.seq + MAX_EVENTS_PER_REQUEST
-            while (after := notes.trace.seq) < min(info.events, most):
-                for event in self._store.history(info.name, after=after, limit=EVENTS_PER_QUERY):
-                    with damage_of(f"event {event.seq} of {info.name!r}"):
-                        notes.trace.add(event)
-                if notes.trace.seq == after:
-                    break
+            self._read(info, notes.trace)
+            if notes.trace.stale and notes.trace.seq >= info.events:  # from the start, then
+                notes.trace = LogSummary(corrected=self._store.corrections(info.name))
+                self._read(info, notes.trace)
             yield notes.trace
+
+    def _read(self, info: LearnerInfo, trace: LogSummary) -> None:
+        most = trace.seq + MAX_EVENTS_PER_REQUEST
+        while (after := trace.seq) < min(info.events, most):
+            for event in self._store.history(info.name, after=after, limit=EVENTS_PER_QUERY):
+                with damage_of(f"event {event.seq} of {info.name!r}"):
+                    trace.add(event)
+            if trace.seq == after:
+                break
 
     def insight(self, info: LearnerInfo) -> Insight:
         """What a learner says now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Collection, Coroutine, Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -54,7 +55,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     filters = ("number", "signed", "fixed", "plain", "money", "percent", "lasting", "ago", "clock")
-    made.filters.update({name: getattr(formatting, name) for name in (*filters, "shown")})
+    more = ("shown", "probability")
+    made.filters.update({name: getattr(formatting, name) for name in (*filters, *more)})
+    made.filters["is_finite"] = math.isfinite
     made.filters["path"] = lambda text: quote(str(text), safe="")
     made.globals.update(many=counted, version=__version__)
     return made

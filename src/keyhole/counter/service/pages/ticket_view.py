@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from keyhole.counter.service.pages.formatting import (
     TypedNumber,
@@ -16,9 +19,12 @@ from keyhole.counter.service.pages.formatting import (
     shown,
 )
 from keyhole.counter.service.pages.log_summary import LogSummary
-from keyhole.counter.store.records import StoredTicket
+from keyhole.counter.store.records import Event, LearnerInfo, StoredTicket, moment
+from keyhole.learners.doubts import Doubt
+from keyhole.learners.registry import LEARNERS
 from keyhole.problem import Problem
 from keyhole.problem.display import counted
+from keyhole.problem.limits import written_ends
 from keyhole.problem.prices import Prices
 from keyhole.problem.sparse_model import SparseModel
 
@@ -35,6 +41,14 @@ class Field:
     text: str = ""
     error: str = ""
     offers: tuple[str, ...] = ()
+    low: float = -math.inf  # its limits
+    high: float = math.inf
+
+    @property
+    def limits(self) -> str:
+        """Its limits in words, nothing if it has none."""
+        none = (self.low, self.high) == (-math.inf, math.inf)
+        return "" if none else written_ends(self.low, self.high)
 
     @property
     def empty(self) -> bool:
@@ -89,8 +103,8 @@ def order(ticket: StoredTicket, problem: Problem, typed: Mapping[int, TypedNumbe
         given = typed.get(place)
         if given is None:
             given = TypedNumber(plain(known[j]) if j in known else "")
-        unit = str(ticket.units.get(name, ""))
-        field = Field(place, name, unit, given.text, given.error, given.offers)
+        unit, ends = str(ticket.units.get(name, "")), _ends(ticket, place)
+        field = Field(place, name, unit, given.text, given.error, given.offers, *ends)
         groups.setdefault(_group(problem.prices, j, name), []).append(field)
     return Order(
         priced=problem.prices is not None,
@@ -106,8 +120,84 @@ def order(ticket: StoredTicket, problem: Problem, typed: Mapping[int, TypedNumbe
 
 
 def read_values(ticket: StoredTicket, texts: Sequence[str]) -> dict[int, TypedNumber]:
-    """What was typed, by place."""
-    return {place: read_number(text) for place, text in enumerate(texts[: len(ticket.names)])}
+    """What was typed, by place; a value beyond its limits is an error."""
+    typed = {place: read_number(text) for place, text in enumerate(texts[: len(ticket.names)])}
+    for place, given in typed.items():
+        low, high = _ends(ticket, place)
+        if given.value is not None and not low <= given.value <= high:
+            typed[place] = TypedNumber(given.text, None, f"is not {written_ends(low, high)}")
+    return typed
+
+
+def _ends(ticket: StoredTicket, place: int) -> tuple[float, float]:
+    """The limits of a value."""
+    ends = ticket.ticket.limits
+    return (-math.inf, math.inf) if ends is None else (float(ends[0, place]), float(ends[1, place]))
+
+
+def doubted(doubt: Doubt, text: str) -> TypedNumber:
+    """A number that was typed and is in doubt, and what may have been meant instead."""
+    offers = () if doubt.suggestion is None else (plain(doubt.suggestion),)
+    return TypedNumber(text, None, str(doubt).partition(": ")[2], offers)
+
+
+def doubted_values(
+    ticket: StoredTicket, doubts: Sequence[Doubt], typed: Mapping[int, TypedNumber]
+) -> dict[int, TypedNumber]:
+    """Those of a ticket that are in doubt, by place."""
+    numbers = ticket.ticket.features.tolist()
+    names = [*(ticket.ticket.names or (f"x{j}" for j in numbers))]
+    places = {doubt.name: names.index(doubt.name) for doubt in doubts if doubt.name is not None}
+    return {
+        places[doubt.name]: doubted(doubt, typed[places[doubt.name]].text)
+        for doubt in doubts
+        if doubt.name is not None
+    }
+
+
+def may_correct(info: LearnerInfo, ticket: StoredTicket) -> bool:
+    """Whether a ticket can be corrected: one that waits for its label always can."""
+    kind = LEARNERS.get(info.kind)
+    able = kind is not None and getattr(kind.cls, "CORRECTS", False) and not info.yes_no
+    return ticket.state == "filled" or (ticket.state == "told" and able)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """Something that has happened to a ticket."""
+
+    at: datetime | None
+    who: str
+    what: str
+    details: tuple[str, ...]
+
+
+WHAT_HAPPENED = {"asked": "asked", "seen": "values entered", "told": "label told"}
+
+
+def history_lines(ticket: StoredTicket, events: Sequence[Event]) -> list[HistoryLine]:
+    """What has happened to a ticket, with what was confirmed and corrected."""
+    lines = []
+    for event in events:
+        body, details = json.loads(event.body), list[str]()
+        if event.kind == "corrected":
+            details += _changes(ticket, body)
+        details += [f"confirmed: {doubt['text']}" for doubt in body.get("confirmed", ())]
+        if body.get("why"):
+            details.append(f"because: {body['why']}")
+        what = WHAT_HAPPENED.get(event.kind, event.kind)
+        lines.append(HistoryLine(moment(event.at), event.who, what, tuple(details)))
+    return lines
+
+
+def _changes(ticket: StoredTicket, body: Mapping[str, Any]) -> Iterator[str]:
+    was = body["was"]
+    rows = [*zip(ticket.names, was["values"], body["values"], strict=True)]
+    rows.append(("the label", was["y"], body.get("y")))
+    for name, before, after in rows:
+        if before != after:
+            words = ["nothing" if each is None else number(each, 6) for each in (before, after)]
+            yield f"{name}: {words[0]} → {words[1]}"
 
 
 def _group(prices: Prices | None, j: int, name: str) -> str:
@@ -172,8 +262,8 @@ def prediction_breakdown(
     The model says what a value adds; the log says what is usual. What the learner adds beyond its
     model, from other values and earlier labels, is the rest.
     """
-    if ticket.values is None or ticket.prediction is None:
-        return None
+    if ticket.values is None or ticket.prediction is None or ticket.yes_no:
+        return None  # what a value adds to a score says little about a probability
     if model is None or not len(model.weights):
         learnt = "before the first label"
         if trace.labels:

@@ -37,6 +37,11 @@
   }
   window.keyhole = { readNumber };
 
+  function within(found, { low, high, note }) {
+    if (found.value === null || !(found.value < Number(low) || found.value > Number(high))) return found;
+    return { value: null, error: `is not ${note}`, offers: [] };
+  }
+
   function offerButton(input, offer) {
     const button = document.createElement("button");
     button.type = "button";
@@ -51,11 +56,11 @@
     const field = input.closest(".field");
     const hint = field && field.querySelector(".hint");
     if (!hint) return;
-    const found = readNumber(input.value);
+    const found = within(readNumber(input.value), input.dataset);
     field.classList.toggle("bad", Boolean(found.error));
     if (found.error) input.setAttribute("aria-invalid", "true");
     else input.removeAttribute("aria-invalid");
-    hint.textContent = found.error || (found.comma ? `read as ${found.value}` : "");
+    hint.textContent = found.error || (found.comma ? `read as ${found.value}` : input.dataset.note || "");
     for (const offer of found.offers) hint.append(" ", offerButton(input, offer));
     if (aloud && found.error) say(`${field.querySelector("label").textContent} ${found.error}`);
   }
