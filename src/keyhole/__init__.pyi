@@ -96,6 +96,7 @@ from keyhole.problem.price_file import read_prices as read_prices
 from keyhole.problem.prices import PriceTable as PriceTable
 from keyhole.problem.shape_model import ShapeModel as ShapeModel
 from keyhole.problem.sparse_model import SparseModel as SparseModel
+from keyhole.problem.step import Step as Step
 from keyhole.problem.ticket import Observation as Observation
 from keyhole.problem.ticket import Ticket as Ticket
 from keyhole.report import plots as plots

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.errors import true_or_false
 from keyhole.game.audit import Audit
 from keyhole.game.ledger import Ledger, next_checkpoint
 from keyhole.game.observer import Observer, PlayedBlock, Progress, ten_times_a_second
@@ -107,6 +109,7 @@ def play(
     audit: float | Audit = 0.0,
     history: BlockStream | DataSums | None = None,
     coverage: float | None = None,
+    steps: bool = False,
 ) -> Ledger:
     """Play a learner against a stream, with the budget enforced, and return the ledger.
 
@@ -135,6 +138,9 @@ def play(
         Also record an interval for each round, which contains the label in that share of rounds.
         The intervals are those of `learner.interval`, which the learner tracks from then on; for a
         learner without intervals they are made here, from its errors. Nothing else changes.
+    steps
+        Whether each example is bought step by step, as `learner.next` says: for a learner with
+        `worth` or a purse. Rounds are then played one by one.
 
     Raises
     ------
@@ -166,6 +172,7 @@ def play(
         in_blocks=has_blocks(stream),
         audit=audit,
         coverage=coverage,
+        steps=steps,
     )
     refuse_other_features(game.problem, stream)
     if history is not None:
@@ -216,7 +223,7 @@ class RunningGame:
     ----------
     learner
         Who plays; it goes on from where it is.
-    observers, progress, keep_predictions, audit, coverage
+    observers, progress, keep_predictions, audit, coverage, steps
         As in `play`.
     in_blocks
         Whether a learner that can play blocks does so.
@@ -232,12 +239,19 @@ class RunningGame:
         in_blocks: bool = True,
         audit: float | Audit = 0.0,
         coverage: float | None = None,
+        steps: bool = False,
     ) -> None:
+        self._steps = true_or_false("steps", steps)
+        if steps and not hasattr(learner, "next"):
+            raise ProblemError(
+                f"{type(learner).__name__} has no `next`, so it cannot buy step by step: leave "
+                "`steps` out, or use a learner that has it, such as kh.AutoLearner"
+            )
         self.problem = problem_of(learner)
         self.ledger = Ledger(self.problem, keep_predictions=keep_predictions)
         self._audit = audit if isinstance(audit, Audit) else Audit(audit)
         self._learner = learner
-        self._block_learner = learner if in_blocks and plays_blocks(learner) else None
+        self._block_learner = learner if in_blocks and not steps and plays_blocks(learner) else None
         self._buffer = RowBuffer()
         self._observers = tuple(observers)
         self._report = ten_times_a_second(progress, self.ledger)
@@ -245,6 +259,7 @@ class RunningGame:
         self._checkpoint = next_checkpoint(self._round)
         self._coverage = None if coverage is None else a_coverage(coverage)
         self._residuals: Residuals | None = None  # from the first round on
+        self._stopped: Residuals | None = None  # of rounds that stopped early, from the first on
 
     def enough(self) -> bool:
         """Whether an observer wants the game to end."""
@@ -300,7 +315,7 @@ class RunningGame:
         self.ledger.add_block(first, part.bought, part.y, part.y_hat)
         if self._residuals is not None:
             bought = bought_of_rows(part.rows, part.bought)
-            self._enter_intervals(part.y_hat, part.y, bought, part.ends)
+            self._enter_intervals(self._residuals, part.y_hat, part.y, bought, part.ends)
         self._after(len(part.y))
 
     def _play_singles(self, part: PlayedBlock) -> None:
@@ -312,12 +327,16 @@ class RunningGame:
     def _play_single(self, x: ArrayOrLazyRow, y: float, ends: Floats | None = None) -> Round:
         self._calibrate()
         began = time.perf_counter()
-        played = play_round(self.problem, self._learner, self._round + 1, x, y)
+        number, steps = self._round + 1, self._steps
+        played = play_round(self.problem, self._learner, number, x, y, steps=steps)
         self.ledger.seconds += time.perf_counter() - began
         self.ledger.add(played)
         if self._residuals is not None:
-            bought = bought_of_row(x, played.features)
-            self._enter_intervals(np.array([played.y_hat]), np.array([played.y]), bought, ends)
+            errors, bought = self._residuals, bought_of_row(x, played.features)
+            if played.stopped:  # as the learner keeps them apart
+                errors = self._stopped = self._stopped or copy.deepcopy(errors)
+            one = np.array([played.y_hat]), np.array([played.y])
+            self._enter_intervals(errors, *one, bought, ends)
         self._after(1)
         return played
 
@@ -332,11 +351,16 @@ class RunningGame:
             self._residuals = Residuals(self.problem.d)
 
     def _enter_intervals(
-        self, y_hat: Floats, y: Floats, bought: BoughtValues, ends: Floats | None
+        self,
+        errors: Residuals,
+        y_hat: Floats,
+        y: Floats,
+        bought: BoughtValues,
+        ends: Floats | None,
     ) -> None:
-        if self._coverage is None or self._residuals is None:
+        if self._coverage is None:
             return
-        found = self._residuals.play_block(y_hat, y, self._coverage, bought)
+        found = errors.play_block(y_hat, y, self._coverage, bought)
         self.ledger.add_intervals(self._coverage, found, y)
         if ends is not None:
             ends[:] = found

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from keyhole.problem import (
     real_numbers,
 )
 from keyhole.problem.rows import ArrayOrLazyRow, ArrayOrLazyRows, LazyRows, are_lazy, is_lazy_row
+from keyhole.problem.step import Step, next_features
 
 
 def sell(problem: Problem, ticket: Ticket, x: ArrayOrLazyRow) -> Observation:
@@ -132,12 +133,31 @@ def _observed(ticket: Ticket, row: ArrayOrLazyRow, features: Indices) -> Observa
     return Observation(ticket, values)
 
 
+class BuysInSteps(Protocol):
+    """A learner that says, given what was seen of an example, what to buy next for it."""
+
+    def ask(self, *, steps: bool) -> Ticket:
+        """The first step."""
+
+    def next(self, seen: Observation) -> Step:
+        """What to buy next, or that enough is known."""
+
+
 def play_round(
-    problem: Problem, learner: Learner, number: int, x: ArrayOrLazyRow, y: float
+    problem: Problem,
+    learner: Learner,
+    number: int,
+    x: ArrayOrLazyRow,
+    y: float,
+    *,
+    steps: bool = False,
 ) -> Round:
-    """Play round `number` by the paper's protocol; the row never reaches the learner."""
+    """Play round `number` by the paper's protocol; the row never reaches the learner.
+
+    With `steps` the learner is asked, after each step, what to buy next.
+    """
     row, label = _row(problem, x), problem.possible_label(y)
-    ticket = learner.ask()
+    ticket = cast(BuysInSteps, learner).ask(steps=True) if steps else learner.ask()
     features = _ordered(problem, ticket)
     said = ticket.round
     if said != number:
@@ -146,9 +166,34 @@ def play_round(
             "one ticket is sold per example"
         )
     seen = _observed(ticket, row, features)
+    if steps:
+        seen = _bought_on(problem, cast(BuysInSteps, learner), seen, row)
+        features = np.array(seen.ticket.features)
     y_hat = real_prediction(learner, number, learner.predict(seen))
     learner.tell(seen, label)
-    return Round(number, features, label, y_hat)
+    return Round(number, features, label, y_hat, steps and next_features(seen.ticket) is not None)
+
+
+def _bought_on(
+    problem: Problem, learner: BuysInSteps, seen: Observation, row: ArrayOrLazyRow
+) -> Observation:
+    """What was seen after all steps that the learner makes: each buys more, within the budget."""
+    while True:
+        step = learner.next(seen)
+        if not isinstance(step, Step):
+            raise BudgetError(f"next must return a Step, got {shortened(step)}")
+        if not step:
+            return seen
+        grown, number = step.ticket, seen.ticket.round
+        features, before = _ordered(problem, grown), seen.ticket.features
+        if grown.round != number or not np.isin(before, features).all():
+            raise BudgetError(
+                f"round {number}: a step goes on with its ticket, for {before.tolist()}; got one "
+                f"of round {grown.round} for {features.tolist()}"
+            )
+        if len(features) == len(before):
+            raise BudgetError(f"round {number}: a step that buys nothing says that it goes on")
+        seen = _observed(grown, row, features)
 
 
 def real_prediction(learner: Learner, number: int, y_hat: object) -> float:

@@ -15,6 +15,15 @@ from numpy.typing import ArrayLike
 from keyhole.core.records import hold
 from keyhole.errors import true_or_false
 from keyhole.learners.auto_saving import MEMOS, by_batches, parts_as_saved, past_of, with_seats
+from keyhole.learners.auto_steps import (
+    Stepwise,
+    follow_purse,
+    goes_on,
+    learn_steps,
+    new_stepwise,
+    plan,
+    wider,
+)
 from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import Choice, LearnerBase, locked
 from keyhole.learners.batches import Batches, Entry
@@ -92,6 +101,14 @@ from keyhole.problem.memory import refuse_beyond_memory
 from keyhole.problem.prices import Money, money
 from keyhole.problem.sparse_model import SparseModel
 from keyhole.problem.state import LearnerState, Tree, fit, restore, unpack
+from keyhole.problem.step import PLAN, STEP, first_step
+
+
+def values_for(batch: Batch, seen: Observation) -> Floats:
+    """The values of a batch's features, as far as they were bought."""
+    here = len(seen.values) == len(batch.S)
+    return np.array(seen.values) if here else seen.at(batch.S)
+
 
 if TYPE_CHECKING:
     from keyhole.learners.blocks.auto.contributions import Contributions
@@ -251,6 +268,7 @@ class AutoLearner(LearnerBase):
         self._first: tuple[Entry[Batch], Ticket, int] | None = None  # of a batch, and what it costs
         self._late = np.zeros(1, dtype=np.int64)  # labels told when a later ticket had been asked
         self._played = np.zeros(2, dtype=np.int64)  # labels told before the last study, and before
+        self._stepwise: Stepwise | None = None  # from the first ticket on that grows
         self.worth, self.horizon = worth, horizon
         self.purse = None if purse is None else float(money("purse", purse))
         self._state.purse[0] = purse_units(problem, purse)
@@ -403,6 +421,7 @@ class AutoLearner(LearnerBase):
         without: Iterable[str | int] | None = None,
         known: Mapping[str | int, float] | None = None,
         budget: Money | None = None,
+        steps: bool = False,
     ) -> Ticket:
         """A ticket for the next example; as a rule for the features of the current batch.
 
@@ -410,6 +429,10 @@ class AutoLearner(LearnerBase):
 
         Parameters
         ----------
+        steps
+            Begin with what most examples need, and have `next` say what to buy after that: as long
+            as it is expected to be worth its price (`worth`), or what a purse must last for, or
+            up to what `next` is told to stop at. Not with terms of its own.
         prices
             What features, or items of the price list, cost this time; math.inf: not available.
         without
@@ -420,7 +443,16 @@ class AutoLearner(LearnerBase):
         budget
             What may be spent on this example.
         """
-        if prices is None and without is None and known is None and budget is None:
+        own = {"prices": prices, "without": without, "known": known, "budget": budget}
+        if true_or_false("steps", steps):
+            for name, given in own.items():
+                if given is not None:
+                    raise ProblemError(
+                        f"{name} is for one example on terms of its own, which is bought at once: "
+                        "leave it out, or steps=True"
+                    )
+            return self._ask_first_step()
+        if all(given is None for given in own.values()):
             return self._ask_as_usual()
         barred, special = listed(without), mapping("prices", prices) or mapping("known", known)
         if not special and not barred and budget is None:
@@ -431,8 +463,8 @@ class AutoLearner(LearnerBase):
         own_spending = self._auto.spending._replace(shop=terms.shop, horizon=0)
         S = engine.choose_once(self._auto, own_spending, OWN_TERMS + self.round)
         ordered, paid = terms.order(S)
-        own = {"known": terms.known[S], "ordered": ordered, "paid": paid}
-        memo = {**self._memo(np.array(0)), **own}
+        memo = {"known": terms.known[S], "ordered": ordered, "paid": paid}
+        memo = {**self._memo(np.array(0)), **memo}
         ticket = self._desk.issue(S, memo)
         self._state.purse[0] -= 0 if self.purse is None else int(paid.sum())
         return ticket
@@ -450,6 +482,37 @@ class AutoLearner(LearnerBase):
         if cost:
             self._state.purse[0] -= cost
         return ticket
+
+    def _ask_first_step(self) -> Ticket:
+        if self._stepwise is None:
+            self._stepwise = new_stepwise(self._settings.width)
+        entry = self._open(steps=True)
+        S, step = entry.content.S.copy(), plan(self, self._stepwise, entry.number, entry.content)
+        memo = {**self._memo(np.array(entry.number)), PLAN: S, STEP: step}
+        ticket = self._desk.issue(first_step(S, step), memo)
+        entry.asked += 1
+        if self.purse is not None:  # what it is not going to need comes back
+            self._state.purse[0] -= self._cost(entry.content)
+        return ticket
+
+    def _goes_on(self, seen: Observation, grown: Ticket, cost: float) -> tuple[bool, str]:
+        assert self._stepwise is not None  # a ticket that grows was asked
+        return goes_on(self, self._stepwise, seen)
+
+    def _share_of_purse(self, ticket: Ticket) -> float:
+        """How much of its whole plan an example may cost on average; 1 without a purse."""
+        prices, horizon = self.problem.prices, self._auto.spending.horizon
+        if prices is None or not horizon:
+            return 1.0
+        left = int(self._state.purse[0]) / max(horizon - self.round, 1)
+        return left / max(prices.count(ticket.memo[PLAN].tolist()), 1)
+
+    def _give_back(self, ticket: Ticket) -> None:
+        """What the steps would have cost that a ticket did not make."""
+        prices = self.problem.prices
+        if PLAN in ticket.memo and prices is not None and self.purse is not None:
+            whole = prices.count(ticket.memo[PLAN].tolist())
+            self._state.purse[0] += whole - prices.count(ticket.features.tolist())
 
     def _choose(self, t: int) -> Choice:
         entry = self._open()
@@ -476,8 +539,10 @@ class AutoLearner(LearnerBase):
     def _predict(self, seen: Observation) -> float:
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
         batch = self._entry(seen.ticket).content
-        known = np.array(seen.values), past_of(seen.ticket)
-        return engine.predict_row(self._auto, batch, *known)
+        return self._guess(seen.ticket, batch, values_for(batch, seen))
+
+    def _guess(self, ticket: Ticket, batch: Batch, values: Floats) -> float:
+        return engine.predict_row(self._auto, batch, values, past_of(ticket))
 
     def _learn(self, seen: Observation, label: float) -> None:
         """Learn the label; the batch goes into the sums if it was the last one missing."""
@@ -485,7 +550,12 @@ class AutoLearner(LearnerBase):
         self._late[0] += ticket.round < self.round
         entry = self._entry(ticket)
         past = past_of(ticket)
-        row = entry.number, ticket.round, np.array(seen.values), label, past
+        if self._stepwise is not None and PLAN in ticket.memo:
+            self._give_back(ticket)
+            learn_steps(self, self._stepwise, seen, entry.content, label)
+            if self.purse is not None:
+                follow_purse(self, self._stepwise, ticket)
+        row = entry.number, ticket.round, values_for(entry.content, seen), label, past
         engine.learn_row(self._auto, entry.content, *row)
         if self._batches.close(entry, 1):
             self._finish(entry)
@@ -528,6 +598,7 @@ class AutoLearner(LearnerBase):
 
     def _dropped(self, ticket: Ticket) -> None:
         """Its batch does without it."""
+        self._give_back(ticket)
         entry = self._batches.find(int(ticket.memo["batch"]))
         if entry is not None and self._batches.close(entry, 1):
             self._finish(entry)
@@ -657,6 +728,9 @@ class AutoLearner(LearnerBase):
         for name in SAVED_BESIDE:  # older files have none, or not all of them
             if name in state.parts and not (name == "owed" and owed_alone):
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
+        if "stepwise" in state.parts:
+            learner._stepwise = new_stepwise(learner._settings.width)
+            learner._stepwise = fit(learner._stepwise, state.part("stepwise"), "stepwise")
         if "ring" in state.parts:  # earlier files have none: what they were told is not in it
             put_back(learner._state.ring, state.part("ring"))
         s, sums, _, behind, money = learner._auto
@@ -701,7 +775,9 @@ class AutoLearner(LearnerBase):
         late = {"late": self._late, "ring": told_last(self._state.ring)}
         if self._played.any():
             late["played_before"] = self._played
-        behind = {"chain": self._chain} if self.shapes else {}
+        behind: dict[str, object] = {"chain": self._chain} if self.shapes else {}
+        if self._stepwise is not None:
+            behind["stepwise"] = self._stepwise
         return {"learnt": self._learnt(), **beside, **late, **behind, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
@@ -804,18 +880,31 @@ class AutoLearner(LearnerBase):
             return self._batches.current.content
         return copy.deepcopy(self)._open().content if self._state.studied[0] > 0 else None
 
-    def _open(self) -> Entry[Batch]:
-        """The batch of the next round: the current one, or a new one if all of that was asked."""
-        entry = self._batches.asking
+    def _open(self, *, steps: bool = False) -> Entry[Batch]:
+        """The batch of the next round: the current one, or a new one if all of that was asked.
+
+        Where money matters, what is bought step by step is chosen for it, in batches of its own.
+        """
+        wide = steps and (self.worth is not None or self.purse is not None)
+        entry, own = self._batches.asking, self._stepwise
+        if entry is not None and own is not None and bool(own.wide[0]) != wide:
+            closed = self._batches.cut()
+            if closed is not None:
+                self._finish(closed)
+            entry = None
         if entry is not None:
             return entry
+        if own is not None:
+            own.wide[0] = wide
         late = self._batches.overdue()
         if late is not None:
             self._finish(late)
         number, size = self._batches.begun + 1, batch_size(self._settings, self.round)
         batch = self._room()
-        batch = engine.choose(self._auto, batch, number, self.round, size)
-        return self._batches.begin(size, batch)
+        auto = self._auto
+        if wide:
+            auto = auto._replace(spending=wider(auto.spending, self.round))
+        return self._batches.begin(size, engine.choose(auto, batch, number, self.round, size))
 
     def _room(self) -> Batch:
         """Room for a new batch: that of the current one if nothing of it is missing any more."""

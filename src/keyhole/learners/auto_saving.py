@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from keyhole.learners.blocks.auto.last_layer import PAST, recalled
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
 from keyhole.learners.blocks.auto.spending import counts
+from keyhole.learners.blocks.auto.steps import MOST_STEPS
 from keyhole.learners.blocks.sums.memories import Memories
 from keyhole.learners.blocks.sums.past_labels import LAST_LABELS
 from keyhole.problem import Floats, Indices, ProblemError, StateError, Ticket
-from keyhole.problem.state import Holds, LearnerState
+from keyhole.problem.state import AscendingFeatures, Holds, LearnerState
 
 
 def seated_as_saved(parts: Any, state: LearnerState) -> Any:
@@ -163,7 +164,25 @@ class OwnPastMemo(NamedTuple):
     paid: Annotated[Indices, Holds(shape=("ordered",))]
 
 
-MEMOS = (Memo, PastMemo, OwnMemo, OwnPastMemo)
+class StepMemo(NamedTuple):
+    """Of a ticket that grows: all features that may be bought in the end, and the step of each."""
+
+    batch: Annotated[Indices, Holds(most="begun", shape=())]
+    plan: AscendingFeatures
+    step: Annotated[Indices, Holds(most=MOST_STEPS - 1, shape=("plan",))]
+
+
+class StepPastMemo(NamedTuple):
+    """The same, and what the past said."""
+
+    batch: Annotated[Indices, Holds(most="begun", shape=())]
+    past: Annotated[Floats, Holds(shape=(PAST,))]
+    told: Annotated[Indices, Holds(most=LAST_LABELS, shape=(2,))]
+    plan: AscendingFeatures
+    step: Annotated[Indices, Holds(most=MOST_STEPS - 1, shape=("plan",))]
+
+
+MEMOS = (Memo, PastMemo, OwnMemo, OwnPastMemo, StepMemo, StepPastMemo)
 
 
 def past_of(ticket: Ticket) -> Floats:

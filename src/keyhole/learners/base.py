@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, T
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.errors import SMALLEST, shortened, true_or_false
+from keyhole.errors import SMALLEST, positive_number, shortened, true_or_false
 from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.learners.blocks.sums.data_sums import DataSums
@@ -53,6 +53,7 @@ from keyhole.problem.rows import BoughtValues, bought_for, bought_of_rows
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.problem.state import LearnerState, restore, snapshot
 from keyhole.problem.state_checks import prove, prove_tickets
+from keyhole.problem.step import Step, next_features
 
 if TYPE_CHECKING:
     from keyhole.learners.correcting import RightValues
@@ -183,6 +184,7 @@ class LearnerBase(Locked, ABC):
         )
         self.seed, self.clip = seed, true_or_false("clip", clip)
         self._desk, self._residuals = Desk(problem), Residuals(problem.d)
+        self._stopped: Residuals | None = None  # of examples for which enough was known early
 
     if not TYPE_CHECKING:  # there, a name that is nowhere stays an error
 
@@ -225,8 +227,13 @@ class LearnerBase(Locked, ABC):
     def weights(self) -> Floats:
         """The linear model as it is now."""
 
-    def ask(self) -> Ticket:
-        """A ticket for what to buy in the next round."""
+    def ask(self, *, steps: bool = False) -> Ticket:
+        """A ticket for what to buy in the next round.
+
+        With `steps` it may be for less than the budget buys; `next` then says what more to buy:
+        nothing, where a learner cannot tell.
+        """
+        true_or_false("steps", steps)
         with self._lock, np.errstate(all="ignore"):
             t = self.round + 1
             self._before_round(t)
@@ -256,6 +263,61 @@ class LearnerBase(Locked, ABC):
             object.__setattr__(seen, "prediction", prediction)
             return prediction
 
+    @locked
+    def next(self, seen: Observation, *, stop_at: float | None = None) -> Step:
+        """What to buy next for this example, given what was seen of it; or that enough is known.
+
+        For tickets of `ask(steps=True)`. It changes nothing, and says the same when asked again.
+
+        Parameters
+        ----------
+        seen
+            What came back so far; what did not arrive yet counts as absent.
+        stop_at
+            Enough is known once the 90 % interval is at most so wide; for yes-or-no learners once
+            yes or no is at least so probable. None: the learner's own terms alone decide.
+
+        Examples
+        --------
+        >>> import keyhole as kh
+        >>> stream, truth = kh.streams.realizable(d=9, k=2, n=2000, seed=0)
+        >>> learner = kh.AutoLearner(kh.Problem(d=9, k=2, budget=5), seed=0)
+        >>> ledger = kh.play(learner, stream, steps=True)
+        >>> x, y = next(iter(stream))
+        >>> ticket = learner.ask(steps=True)                        # the first step
+        >>> seen = ticket.fill(x[ticket.features])
+        >>> while step := learner.next(seen, stop_at=0.5):
+        ...     seen = step.fill(x[step.features])
+        >>> learner.tell(seen, y)
+        """
+        if not isinstance(seen, Observation):
+            raise DataError(
+                f"next takes what ticket.fill(...) returns, got a {type(seen).__name__}"
+            )
+        if stop_at is not None:
+            positive_number("stop_at", stop_at)
+        ticket = self._desk.issued(seen.ticket)
+        own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
+        grown = self._desk.next_step(ticket)
+        if grown is None:
+            return Step(own, ticket, 0.0, "everything that this ticket is for was bought")
+        why_not = self._close_enough(own, stop_at)
+        if why_not is not None:
+            return Step(own, ticket, 0.0, why_not)
+        goes_on, reason = self._goes_on(own, *grown)
+        return Step(own, *grown, reason) if goes_on else Step(own, ticket, 0.0, reason)
+
+    def _close_enough(self, seen: Observation, stop_at: float | None) -> str | None:
+        """Why enough is known, if the interval is as narrow as was asked for."""
+        if stop_at is None:
+            return None
+        width = self.interval(seen, issue=False).width
+        return f"the 90 % interval is {width:.3g} wide" if width <= stop_at else None
+
+    def _goes_on(self, seen: Observation, grown: Ticket, cost: float) -> tuple[bool, str]:
+        """Whether to make the next step, at this cost, and why; of tickets that have one."""
+        raise NotImplementedError
+
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label, and note for intervals how far the prediction was from it.
 
@@ -269,15 +331,40 @@ class LearnerBase(Locked, ABC):
             if not self._in_block:
                 self._see(bought_for(own), np.array([label]))
             if prediction is not None:
-                bought = bought_for(own) if self._residuals.tracking else None
-                self._residuals.hear(ticket.round, prediction, label, bought)
+                self._note_stopped(ticket)
+                errors = self._errors_of(ticket)
+                bought = bought_for(own) if errors.tracking else None
+                errors.hear(ticket.round, prediction, label, bought)
+                self._forget(ticket.round)
 
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket of an example whose label will never come."""
         with self._lock:
             issued = self._desk.drop(ticket)
             self._dropped(issued)
-            self._residuals.forget(issued.round)
+            self._forget(issued.round)
+
+    def _forget(self, round: int) -> None:
+        """No interval is awaited for this ticket any more."""
+        self._residuals.forget(round)
+        if self._stopped is not None:
+            self._stopped.forget(round)
+
+    def _errors_of(self, ticket: Ticket) -> Residuals:
+        """The errors of examples like this: of those that stopped early apart from all others.
+
+        Whether an example stops hangs on what was seen of it, so its errors are not those of all.
+        """
+        if self._stopped is None or next_features(ticket) is None:
+            return self._residuals
+        return self._stopped
+
+    def _note_stopped(self, ticket: Ticket) -> None:
+        """The first that stopped early is told: from here on their errors are kept apart."""
+        if self._stopped is None and next_features(ticket) is not None:
+            self._stopped = copy.deepcopy(self._residuals)
+            for round in self._stopped.awaited:
+                self._stopped.forget(round)
 
     @locked
     def correct(
@@ -324,7 +411,7 @@ class LearnerBase(Locked, ABC):
         """
         if not isinstance(seen, Observation):
             return None
-        prediction = self._residuals.prediction(seen.round)
+        prediction = self._errors_of(seen.ticket).prediction(seen.round)
         if prediction is None:
             prediction = seen.prediction
         if prediction is None:
@@ -376,9 +463,10 @@ class LearnerBase(Locked, ABC):
         (True, True)
         """
         share, prediction = a_coverage(coverage), float(self.predict(seen))
+        errors = self._errors_of(seen.ticket)
         if not issue:
-            return self._residuals.look(prediction, share, bought_for(seen))
-        return self._residuals.issue(seen.ticket.round, prediction, share, bought_for(seen))
+            return errors.look(prediction, share, bought_for(seen))
+        return errors.issue(seen.ticket.round, prediction, share, bought_for(seen))
 
     @locked
     def doubts(self, seen: Observation, y: float | None = None) -> tuple[Doubt, ...]:
@@ -651,6 +739,8 @@ class LearnerBase(Locked, ABC):
     def state(self) -> LearnerState:
         """Everything this learner is, for `keyhole.save`."""
         parts = {**self._parts(), "residuals": self._residuals}
+        if self._stopped is not None:
+            parts["stopped"] = self._stopped
         if self._seen is not None:
             parts["reach"] = packed(self._seen)
         return snapshot(self, {"seed": self.seed, **self.settings()}, **parts)
@@ -664,9 +754,11 @@ class LearnerBase(Locked, ABC):
             prove(part, where, sizes)
         if cls.MEMOS is not None:
             prove_tickets(learner._desk, cls.MEMOS, sizes)
-        if "residuals" in state.parts:  # not in files from before there were intervals
-            learner._residuals = Residuals(learner.problem.d).with_arrays(state.part("residuals"))
-            learner._residuals.refuse_unless_open({t.round for t in learner._desk.open})
+        for part in ("residuals", "stopped"):
+            if part in state.parts:  # not in files from before there were any
+                errors = Residuals(learner.problem.d).with_arrays(state.part(part))
+                errors.refuse_unless_open({t.round for t in learner._desk.open})
+                setattr(learner, f"_{part}", errors)
         if "reach" in state.parts and "reach" not in learner._parts():  # not in older files
             learner._seen = unpacked(state.part("reach"), learner.problem.d)
         learner._resume()

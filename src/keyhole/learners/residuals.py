@@ -328,6 +328,11 @@ class Residuals:
         ends: Floats = predictions[:, np.newaxis] + edges[:, place]
         return ends
 
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """The rounds of the tickets that an interval was issued for, and is still kept."""
+        return tuple(self._issued)
+
     def forget(self, round: int) -> None:
         """Forget what was issued for a ticket whose label never comes."""
         self._issued.pop(round, None)

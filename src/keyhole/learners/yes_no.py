@@ -42,6 +42,7 @@ from keyhole.problem import (
     Ticket,
     finite_label,
     plays_blocks,
+    real_number,
     real_numbers,
     refuse_unless_stream,
     rows_and_labels,
@@ -58,6 +59,7 @@ from keyhole.problem.state import (
     pack,
 )
 from keyhole.problem.state_checks import prove
+from keyhole.problem.step import Step, next_features
 
 LABELS_PER_REFRESH = 256  # labels between two looks at the model; at first at powers of two
 MIN_LABELS_TO_CALIBRATE = 50  # scores from which on their calibrator is believed
@@ -210,6 +212,7 @@ class YesNoLearner(Locked):
             raise ProblemError("the learner predicts probabilities already: use it as it is")
         self._inner = learner
         self._calibrator, self._linear = Forecasters(), Forecasters()
+        self._stopped: Forecasters | None = None  # of examples for which enough was known early
         self._model = no_model()  # as it was when it was last looked at
 
     @property
@@ -286,14 +289,40 @@ class YesNoLearner(Locked):
     @locked
     def predict(self, seen: Observation) -> float:
         """The probability of a yes; changes nothing."""
-        return self._calibrator.predict(self._score(seen))
+        return self._calibrator_of(seen).predict(self._score(seen))
+
+    def _calibrator_of(self, seen: Observation) -> Forecasters:
+        """That of examples that stopped early, once there are any, or of all others."""
+        if self._stopped is None or next_features(seen.ticket) is None:
+            return self._calibrator
+        return self._stopped
+
+    @locked
+    def next(self, seen: Observation, *, stop_at: float | None = None) -> Step:
+        """What to buy next, by the learner inside; `stop_at`: or one answer is so probable."""
+        if stop_at is not None and not 0.5 < real_number("stop_at", stop_at) < 1.0:
+            raise ProblemError(
+                f"stop_at is a probability of yes or no, above 0.5 and below 1, got {stop_at}"
+            )
+        inner: Any = self._inner
+        step: Step = inner.next(seen)
+        if not step or stop_at is None:
+            return step
+        probable = self.predict(seen)
+        if max(probable, 1.0 - probable) < stop_at:
+            return step
+        answer = "yes" if probable > 0.5 else "no"
+        why = f"{answer} has a probability of {max(probable, 1.0 - probable):.3g}"
+        return Step(step.seen, step.seen.ticket, 0.0, why)
 
     @locked
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label, 0 or 1."""
         label, score = self.problem.possible_label(yes_or_no(y)), self._score(seen)
         self._inner.tell(seen, label)
-        self._calibrator.learn(score, label)
+        if self._stopped is None and next_features(seen.ticket) is not None:
+            self._stopped = Forecasters(self._calibrator.state())
+        self._calibrator_of(seen).learn(score, label)
         learn_one(self._linear, self._model, seen, label)
         self._look()
 
@@ -405,6 +434,8 @@ class YesNoLearner(Locked):
             "linear": self._linear.state(),
             "model": self._model,
         }
+        if self._stopped is not None:
+            own["stopped"] = self._stopped.state()
         parts = {**{name: pack(part, name) for name, part in own.items()}, "inner": kept}
         return LearnerState(type(self).__name__, self.problem, self.round, {}, parts)
 
@@ -412,7 +443,8 @@ class YesNoLearner(Locked):
     def from_state(cls, state: LearnerState) -> Self:
         """The learner that `state` described; a StateError names what in it cannot be."""
         learner = cls(_inner_of(state))
-        for name in ("calibrator", "linear"):
+        stopped = ("stopped",) if "stopped" in state.parts else ()
+        for name in ("calibrator", "linear", *stopped):
             found = fit(calibrator(), state.part(name), name)
             _prove(found, name, state.round)
             setattr(learner, f"_{name}", Forecasters(found))

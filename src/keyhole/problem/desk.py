@@ -24,6 +24,7 @@ from keyhole.errors import (
 )
 from keyhole.problem.labels import LabelSpan
 from keyhole.problem.problem import Problem
+from keyhole.problem.step import PLAN, STEP, first_step, made_by, next_features
 from keyhole.problem.ticket import Floats, Indices, Observation, Ticket, refuse_unfilled
 
 NO_LABELS: Floats = np.empty(0)
@@ -40,6 +41,21 @@ def _refuse_unless_ordered(problem: Problem, number: int, memo: Mapping[str, NDA
         or not all(0 <= item < many for item in arrays[0].tolist())
     ):
         raise BudgetError(f"the ticket of round {number} does not say what was ordered")
+
+
+def _refuse_unless_planned(
+    problem: Problem, number: int, features: Indices, memo: Mapping[str, NDArray[Any]]
+) -> None:
+    """BudgetError unless a ticket that grows begins with its first step, and can be paid."""
+    plan, step = memo[PLAN], memo.get(STEP, np.empty(0))
+    whole = plan.dtype == step.dtype == np.int64 and plan.shape == step.shape == (len(plan),)
+    if (
+        not whole
+        or not ((plan >= 0) & (plan < problem.d)).all()
+        or not problem.affords(plan)
+        or not np.array_equal(first_step(plan, step), features)
+    ):
+        raise BudgetError(f"the ticket of round {number} does not grow as one of {problem}")
 
 
 class Desk:
@@ -133,6 +149,8 @@ class Desk:
                 f"this learner has issued {self.round} so far"
             )
         if issued is not ticket and not issued.says_the_same(ticket):
+            if PLAN in issued.memo and (grown := self._grown(issued, ticket)) is not None:
+                return grown
             if not np.array_equal(issued.features, ticket.features):
                 raise TicketError(
                     f"the ticket of round {ticket.round} asks for features "
@@ -144,6 +162,26 @@ class Desk:
                 "the ticket was changed, or is another learner's"
             )
         return issued
+
+    def _grown(self, issued: Ticket, ticket: Ticket) -> Ticket | None:
+        """The ticket as it is after the steps that a copy of it has made; None if it is none."""
+        last = made_by(ticket, issued.memo)
+        if last is None:
+            return None
+        grown = issued.memo[PLAN][issued.memo[STEP] <= last]
+        same = self._ticket(issued.round, grown, issued.memo)
+        return same if same.says_the_same(ticket) else None
+
+    def next_step(self, ticket: Ticket) -> tuple[Ticket, float] | None:
+        """An open ticket with its next step, and what that costs; None if it has none."""
+        grown = next_features(ticket)
+        if grown is None:
+            return None
+        prices, more = self.problem.prices, self._ticket(ticket.round, grown, ticket.memo)
+        if prices is None:
+            return more, float(len(grown) - len(ticket.features))
+        paid = prices.count(ticket.features.tolist())
+        return more, prices.money(prices.count(grown.tolist()) - paid)
 
     def skip(self, rounds: int, labels: Floats = NO_LABELS) -> None:
         """Count rounds that were played as a block, each asked and told at once."""
@@ -163,6 +201,8 @@ class Desk:
                 raise BudgetError(f"the ticket of round {number} is not one of {self.problem}")
             if "ordered" in memo:
                 _refuse_unless_ordered(self.problem, number, memo)
+            if PLAN in memo:
+                _refuse_unless_planned(self.problem, number, features, memo)
             issued[number] = self._ticket(number, features, memo)
             last = number
         self.round = whole_number("round", round, 0)

@@ -303,12 +303,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One played round as nature saw it: what was bought, the label, the prediction."""
+    """One played round as nature saw it: what was bought, the label, the prediction.
+
+    `stopped`: whether it was bought step by step, and enough was known before the last step.
+    """
 
     round: int
     features: Indices
     y: float
     y_hat: float
+    stopped: bool = False
 
     @property
     def loss(self) -> float:

@@ -393,6 +393,31 @@ class Observation:
         """The round the ticket was issued in."""
         return self.ticket.round
 
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """What was bought and has not arrived yet: names, or `feature 7` where there are none."""
+        pairs = zip(self.ticket._labels(), np.isnan(self.values).tolist(), strict=True)
+        return tuple(label for label, absent in pairs if absent)
+
+    def fill(self, values: ArrayLike | Mapping[str, Any] | Mapping[int, Any]) -> Observation:
+        """What is known once these values have arrived too, in any order; each comes once.
+
+        As `Ticket.fill` takes them; the same value once more changes nothing.
+
+        >>> seen = Ticket(round=1, features=[2, 5], names=("age", "tsh")).fill({"tsh": 0.4})
+        >>> seen.awaited, seen.fill({"age": 61.0}).values
+        (('age',), array([61. ,  0.4]))
+        """
+        more = self.ticket.fill(values)
+        before, now = self.values, more.values
+        other = ~(np.isnan(before) | np.isnan(now) | (before == now))
+        for at in np.flatnonzero(other)[:1].tolist():
+            raise DataError(
+                f"{self.ticket._labels()[at]} was {before[at]:g} before, and now is {now[at]:g}: "
+                "each value comes once; to change one, fill the ticket anew with ticket.fill(...)"
+            )
+        return Observation(self.ticket, np.where(np.isnan(now), before, now))
+
     def arrived(self) -> tuple[Indices, Floats]:
         """Indices and values of the features that were bought and did arrive."""
         here = ~np.isnan(self.values)

@@ -49,6 +49,17 @@ KH_API void kh_correct(kh_layer *last, f64 fade, f64 centre, floats *pasts, floa
     F(kh_mixture, first) F(kh_mixture, second) F(ints, clock)
 KH_STRUCT(kh_chain, KH_CHAIN)
 
+/* Of tickets that are bought step by step; see blocks/auto/steps.py. */
+#define KH_STEPS(F) \
+    F(floats, recent) F(floats, cuts) F(ints, bins) F(floats, errors) F(floats, saved) F(ints, many)
+KH_STRUCT(kh_steps, KH_STEPS)
+/* The squared error that is expected of a prediction after step p. */
+KH_API f64 kh_expected_error(kh_steps *steps, i64 p, f64 guess);
+/* Predictions after the steps that were made, ascending. */
+KH_API void kh_learn_steps(kh_steps *steps, ints *at, floats *guesses, f64 y, kh_room *room);
+/* What going on is expected to save beyond its price, at best; infinite where that is not known yet. */
+KH_API f64 kh_gain_of_going_on(kh_steps *steps, i64 p, f64 guess, ints *to, floats *price);
+
 #define KH_EXPERT_TABLE(F) \
     F(ints, features) F(ints, memory) F(floats, ridge) F(bools, by_peak) F(ints, judges)
 KH_STRUCT(kh_expert_table, KH_EXPERT_TABLE)
