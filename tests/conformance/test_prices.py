@@ -43,7 +43,7 @@ class Cheat(kh.Zero):
     features: tuple[int, ...] = ()
     bill: Mapping[str, Any] = {}
 
-    def ask(self) -> kh.Ticket:
+    def ask(self, *, steps: bool = False) -> kh.Ticket:
         honest = self._desk.issue(self.features)
         return kh.Ticket(honest.round, honest.features, **self.bill) if self.bill else honest
 

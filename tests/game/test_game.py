@@ -28,7 +28,7 @@ class Buyer(kh.Zero):
         self.features = features
         self.seen: list[kh.Observation] = []
 
-    def ask(self) -> kh.Ticket:
+    def ask(self, *, steps: bool = False) -> kh.Ticket:
         return self._desk.issue(self.features)
 
     def tell(self, seen: kh.Observation, y: float) -> None:
@@ -88,7 +88,7 @@ def test_a_ticket_with_duplicates_is_refused_even_when_smuggled_past_the_constru
 
 def test_asking_twice_for_one_example_is_caught() -> None:
     class AsksTwice(Buyer):
-        def ask(self) -> kh.Ticket:
+        def ask(self, *, steps: bool = False) -> kh.Ticket:
             super().ask()
             return super().ask()
 

@@ -123,7 +123,7 @@ def test_a_game_is_in_blocks_keeps_predictions_and_has_no_audit_unless_told() ->
         def __deepcopy__(self, memo: object) -> "Once":
             raise AssertionError("an audit copies the learner")
 
-        def ask(self) -> kh.Ticket:
+        def ask(self, *, steps: bool = False) -> kh.Ticket:
             raise AssertionError("blocks need no tickets")
 
     game = RunningGame(Once(PROBLEM))

@@ -202,7 +202,7 @@ class Short(np.ndarray):
 
 def test_a_ticket_whose_features_lie_about_their_number_is_refused() -> None:
     class Liar(Puppet):
-        def ask(self) -> kh.Ticket:
+        def ask(self, *, steps: bool = False) -> kh.Ticket:
             ticket = super().ask()
             object.__setattr__(ticket, "features", np.arange(5).view(Short))
             return ticket
@@ -227,7 +227,7 @@ def test_a_ticket_is_looked_at_once() -> None:
             pass
 
     class Asks(Puppet):
-        def ask(self) -> kh.Ticket:
+        def ask(self, *, steps: bool = False) -> kh.Ticket:
             issued = super().ask()
             ticket = object.__new__(Shifty)
             object.__setattr__(ticket, "round", issued.round)
@@ -249,7 +249,7 @@ def test_features_of_a_ticket_are_whole_numbers(features: Any) -> None:
 
 def test_a_learner_that_asks_with_something_else_is_refused() -> None:
     class Asks(Puppet):
-        def ask(self) -> kh.Ticket:
+        def ask(self, *, steps: bool = False) -> kh.Ticket:
             return (1, [0])  # type: ignore[return-value]
 
     with pytest.raises(kh.BudgetError, match="ask must return a Ticket"):
@@ -264,7 +264,7 @@ def test_the_problem_of_a_game_is_the_one_it_began_with(wrap: Any) -> None:
             begun = self.round > 0
             return kh.Problem(5, 1, 5) if begun else PROBLEM
 
-        def ask(self) -> kh.Ticket:
+        def ask(self, *, steps: bool = False) -> kh.Ticket:
             return self._desk.issue([])
 
     learner = Grows(lambda me, X, y, bought: np.zeros(len(y)))
@@ -277,7 +277,7 @@ def test_a_problem_that_is_changed_in_place_buys_nothing() -> None:
     problem = kh.Problem(5, 1, 2)
 
     class Widens(kh.Zero):
-        def ask(self) -> kh.Ticket:
+        def ask(self, *, steps: bool = False) -> kh.Ticket:
             object.__setattr__(problem, "budget", 5)
             return self._desk.issue(np.arange(5))
 

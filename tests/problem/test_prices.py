@@ -175,7 +175,7 @@ class Buys(kh.Zero):
 
     features: tuple[int, ...] = ()
 
-    def ask(self) -> kh.Ticket:
+    def ask(self, *, steps: bool = False) -> kh.Ticket:
         return self._desk.issue(self.features)
 
     def advance(

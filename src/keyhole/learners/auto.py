@@ -15,15 +15,6 @@ from numpy.typing import ArrayLike
 from keyhole.core.records import hold
 from keyhole.errors import true_or_false
 from keyhole.learners.auto_saving import MEMOS, by_batches, parts_as_saved, past_of, with_seats
-from keyhole.learners.auto_steps import (
-    Stepwise,
-    follow_purse,
-    goes_on,
-    learn_steps,
-    new_stepwise,
-    plan,
-    wider,
-)
 from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import Choice, LearnerBase, locked
 from keyhole.learners.batches import Batches, Entry
@@ -111,6 +102,7 @@ def values_for(batch: Batch, seen: Observation) -> Floats:
 
 
 if TYPE_CHECKING:
+    from keyhole.learners.auto_steps import Stepwise
     from keyhole.learners.blocks.auto.contributions import Contributions
     from keyhole.learners.blocks.auto.curves import Curves
     from keyhole.problem.shape_model import ShapeModel
@@ -484,10 +476,12 @@ class AutoLearner(LearnerBase):
         return ticket
 
     def _ask_first_step(self) -> Ticket:
+        from keyhole.learners import auto_steps  # here: as a rule all is bought at once
+
         if self._stepwise is None:
-            self._stepwise = new_stepwise(self._settings.width)
-        entry = self._open(steps=True)
-        S, step = entry.content.S.copy(), plan(self, self._stepwise, entry.number, entry.content)
+            self._stepwise = auto_steps.new_stepwise(self._settings.width)
+        entry, own = self._open(steps=True), self._stepwise
+        S, step = entry.content.S.copy(), auto_steps.plan(self, own, entry.number, entry.content)
         memo = {**self._memo(np.array(entry.number)), PLAN: S, STEP: step}
         ticket = self._desk.issue(first_step(S, step), memo)
         entry.asked += 1
@@ -496,8 +490,18 @@ class AutoLearner(LearnerBase):
         return ticket
 
     def _goes_on(self, seen: Observation, grown: Ticket, cost: float) -> tuple[bool, str]:
+        from keyhole.learners.auto_steps import goes_on
+
         assert self._stepwise is not None  # a ticket that grows was asked
         return goes_on(self, self._stepwise, seen)
+
+    def _learn_steps(self, own: Stepwise, seen: Observation, batch: Batch, label: float) -> None:
+        from keyhole.learners import auto_steps
+
+        self._give_back(seen.ticket)
+        auto_steps.learn_steps(self, own, seen, batch, label)
+        if self.purse is not None:
+            auto_steps.follow_purse(self, own, seen.ticket)
 
     def _share_of_purse(self, ticket: Ticket) -> float:
         """How much of its whole plan an example may cost on average; 1 without a purse."""
@@ -551,10 +555,7 @@ class AutoLearner(LearnerBase):
         entry = self._entry(ticket)
         past = past_of(ticket)
         if self._stepwise is not None and PLAN in ticket.memo:
-            self._give_back(ticket)
-            learn_steps(self, self._stepwise, seen, entry.content, label)
-            if self.purse is not None:
-                follow_purse(self, self._stepwise, ticket)
+            self._learn_steps(self._stepwise, seen, entry.content, label)
         row = entry.number, ticket.round, values_for(entry.content, seen), label, past
         engine.learn_row(self._auto, entry.content, *row)
         if self._batches.close(entry, 1):
@@ -729,6 +730,8 @@ class AutoLearner(LearnerBase):
             if name in state.parts and not (name == "owed" and owed_alone):
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
         if "stepwise" in state.parts:
+            from keyhole.learners.auto_steps import new_stepwise
+
             learner._stepwise = new_stepwise(learner._settings.width)
             learner._stepwise = fit(learner._stepwise, state.part("stepwise"), "stepwise")
         if "ring" in state.parts:  # earlier files have none: what they were told is not in it
@@ -903,6 +906,8 @@ class AutoLearner(LearnerBase):
         batch = self._room()
         auto = self._auto
         if wide:
+            from keyhole.learners.auto_steps import wider
+
             auto = auto._replace(spending=wider(auto.spending, self.round))
         return self._batches.begin(size, engine.choose(auto, batch, number, self.round, size))
 

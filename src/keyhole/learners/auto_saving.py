@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from keyhole.learners.blocks.auto.last_layer import PAST, recalled
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
 from keyhole.learners.blocks.auto.spending import counts
-from keyhole.learners.blocks.auto.steps import MOST_STEPS
 from keyhole.learners.blocks.sums.memories import Memories
 from keyhole.learners.blocks.sums.past_labels import LAST_LABELS
 from keyhole.problem import Floats, Indices, ProblemError, StateError, Ticket
 from keyhole.problem.state import AscendingFeatures, Holds, LearnerState
+from keyhole.problem.step import MOST_STEPS
 
 
 def seated_as_saved(parts: Any, state: LearnerState) -> Any:

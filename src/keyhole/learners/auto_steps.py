@@ -13,7 +13,6 @@ from keyhole.learners.blocks.auto.last_layer import noted, recalled
 from keyhole.learners.blocks.auto.ring import rows_since
 from keyhole.learners.blocks.auto.spending import Spending
 from keyhole.learners.blocks.auto.steps import (
-    MOST_STEPS,
     Steps,
     expected_error,
     gain_of_going_on,
@@ -24,7 +23,7 @@ from keyhole.learners.blocks.auto.steps import (
 from keyhole.learners.blocks.draw.philox import uniform
 from keyhole.problem import Floats, Indices, Observation, Problem, Ticket
 from keyhole.problem.state import AT_LEAST_0, Holds
-from keyhole.problem.step import PLAN, STEP, steps_made
+from keyhole.problem.step import MOST_STEPS, PLAN, STEP, steps_made
 
 if TYPE_CHECKING:
     from keyhole.learners.auto import AutoLearner

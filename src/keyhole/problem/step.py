@@ -14,6 +14,7 @@ from keyhole.problem.ticket import Indices, Observation, Ticket
 
 # In the memo of such a ticket: all features that may be bought in the end, and the step of each.
 PLAN, STEP = "plan", "step"
+MOST_STEPS = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)

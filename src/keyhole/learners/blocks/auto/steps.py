@@ -17,8 +17,8 @@ import numpy as np
 from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
 from keyhole.problem.state import AT_LEAST_0, Holds
+from keyhole.problem.step import MOST_STEPS
 
-MOST_STEPS = 32
 SINGLE = 8  # items that are a step each; later steps have a quarter or an eighth of what is bought
 BINS, RECENT = 16, 512
 
