@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.blocks.auto.ring import slots
+from keyhole.learners.blocks.auto.ring import TOLD, slots
 from keyhole.learners.blocks.sums.reach import HIGH, LOW
 from keyhole.problem import Floats
 from tests.helpers.auto_reach import Reach
+from tests.helpers.bent_transcription import BUGS as BENT_BUGS
 from tests.helpers.shapes_transcription import BUGS, Shapes
 
 
@@ -33,6 +34,7 @@ class Case:
 SMALL = kh.AutoParts(ring=96, trees=6, depth=2)
 CASES = {
     "usual": Case(8, 6, 700),
+    "more bend than are read": Case(9, 4, 900, kh.AutoParts(ring=700, trees=4, depth=2), 0.05),
     "a small ring, deep trees": Case(9, 7, 420, kh.AutoParts(ring=100, trees=9, depth=4)),
     "stumps": Case(7, 3, 300, kh.AutoParts(ring=64, trees=4, depth=1)),
     "absent values": Case(9, 6, 420, SMALL, 0.3),
@@ -66,18 +68,20 @@ def stream(case: Case) -> tuple[Floats, Floats]:
 
 
 class Told:
-    """What a learner without shapes makes of rounds, one after the other: p, and what it learns."""
+    """What the same learner makes of rounds, one by one: p before shapes, and what it learns."""
 
     def __init__(self, case: Case) -> None:
         problem = kh.Problem(case.d, 2, case.budget)
-        self.learner = kh.AutoLearner(problem, seed=case.seed, shapes=False, parts=case.parts)
+        self.learner = kh.AutoLearner(problem, seed=case.seed, parts=case.parts)
         self.far, self.moved, self.wild, self.cut = case.parts.far, 0, 0, 0
 
     def round(self, x: Floats, y: float) -> tuple[list[int], float, float, str]:
         """What is read, p, the label as it is learnt, and what it shows about those before."""
         before = self.learner._state.reach[-1].copy()
         read = np.full((1, self.learner.problem.width), -1, dtype=np.int32)
-        p = self.learner.advance(x[None], np.array([y]), read)
+        found = self.learner.advance(x[None], np.array([y]), read)
+        ring = self.learner._state.ring
+        p = self.learner._chain.p[(ring.next[TOLD] - 1) % len(ring.labels)]
         for believed in (False, True):
             low, high, below, above, doubt, count = before.tolist()
             reach = Reach(self.far, "", low, high, below, above, abs(doubt), doubt > 0.0, count)
@@ -88,11 +92,15 @@ class Told:
         learnt = min(max(y, low), high) if shows == "moved" else reach.cut(y)
         self.moved, self.wild = self.moved + (shows == "moved"), self.wild + (shows == "was wild")
         self.cut += learnt != y
-        return [j for j in read[0].tolist() if j >= 0], float(p[0]), learnt, shows
+        p = p if ring.next[TOLD] > 1 else found[0]
+        return [j for j in read[0].tolist() if j >= 0], float(p), learnt, shows
 
     def ends(self) -> list[float]:
         ends: list[float] = self.learner._state.reach[-1, [LOW, HIGH]].tolist()
         return ends
+
+    def bent(self) -> list[int]:
+        return [j for j in self.learner._chain.bent.tolist() if j >= 0]
 
     def rows(self) -> tuple[list[dict[int, float]], list[float]]:
         """The rows in the ring, the oldest first, as they are learnt."""
@@ -114,13 +122,13 @@ def first_difference(case: Case, bug: str = "") -> int | None:
     learner = kh.AutoLearner(kh.Problem(case.d, 2, case.budget), seed=case.seed, parts=parts)
     bought = np.full((len(y), case.budget), -1, dtype=np.int32)
     found = learner.advance(X, y, bought)
-    rules = Shapes(case.budget, parts.ring, parts.trees, parts.depth, case.seed, bug)
+    rules = Shapes(case.d, case.budget, parts.ring, parts.trees, parts.depth, case.seed, bug)
     told, t = Told(case), 0
     while t < len(y):
         size = min(parts.longest, max(parts.shortest, t // parts.growth))
         for i in range(t, min(t + size, len(y))):
             read, p, label, shows = told.round(X[i], float(y[i]))
-            assert bought[i, : len(read)].tolist() == read  # shapes change nothing that is read
+            assert bought[i, : len(read)].tolist() == read  # in a block as one by one
             expected = rules.play({j: float(X[i, j]) for j in read if X[i, j] == X[i, j]}, p, label)
             if found[i] != (expected if i else p):
                 return i
@@ -131,6 +139,8 @@ def first_difference(case: Case, bug: str = "") -> int | None:
         rules.learn(*told.rows())
         m = rules.closed
         rules.close(min(parts.longest, max(parts.shortest, m // parts.growth)))
+        if rules.bent != told.bent():
+            return t
     assert told.moved >= case.moved
     assert told.wild >= case.wild
     assert told.cut >= case.typos
@@ -140,6 +150,14 @@ def first_difference(case: Case, bug: str = "") -> int | None:
 @pytest.mark.parametrize("name", CASES)
 def test_block_play_keeps_to_the_rules(name: str) -> None:
     assert first_difference(CASES[name]) is None
+
+
+BENDING = Case(9, 4, 900, kh.AutoParts(ring=700, trees=4, depth=2), 0.05, typos=5)
+
+
+@pytest.mark.parametrize("bug", BENT_BUGS)
+def test_a_mistake_about_what_bends_is_noticed(bug: str) -> None:
+    assert first_difference(BENDING, bug) is not None
 
 
 @pytest.mark.parametrize("bug", BUGS)

@@ -29,6 +29,7 @@ from keyhole.learners.blocks.auto.chain import (
     chain_words,
     heard,
     refuse_odd_clock,
+    with_bent,
 )
 from keyhole.learners.blocks.auto.engine import LABELS
 from keyhole.learners.blocks.auto.experts import (
@@ -569,7 +570,7 @@ class AutoLearner(LearnerBase):
         s, sums, _, behind, money = learner._auto
         sums = sums._replace(**learnt)
         if {"chain", "ring"} <= state.parts.keys():
-            behind = fit(behind, state.part("chain"), "chain")
+            behind = fit(behind, with_bent(state.part("chain"), behind), "chain")
         else:  # earlier files have none
             begin_empty(behind, int(sums.ring.next[TOLD]), sums.mixture.span)
         if "reach" not in state.parts:
