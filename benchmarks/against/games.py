@@ -128,7 +128,9 @@ def _even(d: int, begins: int, seed: int) -> Game:
     order = rng.permutation(d)
 
     def curves(square: int, size: int, step: int) -> Floats:
-        found: Floats = X[:, square] ** 2 + 1.5 * np.abs(X[:, size]) + 2.0 * (np.abs(X[:, step]) > 1)
+        found: Floats = (
+            X[:, square] ** 2 + 1.5 * np.abs(X[:, size]) + 2.0 * (np.abs(X[:, step]) > 1)
+        )
         return found
 
     y = curves(*order[:3])

@@ -133,8 +133,8 @@ class AutoLearner(LearnerBase):
         mode, where the model would then not be all that is played.
     shapes
         Whether values are used in other shapes than straight lines, at no cost: see
-        docs/algorithms/shapes.md. What is bought is the same. None: yes, except in proper mode, or
-        with a ring of fewer than 64 rows.
+        docs/algorithms/shapes.md. Features that matter in such a shape alone are bought where lines
+        leave money. None: yes, except in proper mode, or with a ring of fewer than 64 rows.
     parts
         What it is put together from, for experiments: memories, experts, shares of the budget,
         thresholds, lengths of batches. The defaults are what was measured.

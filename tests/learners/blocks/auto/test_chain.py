@@ -205,7 +205,7 @@ def contrary(t: int, x: Floats, prediction: float) -> float:
 
 
 def against(seed: int, n: int = 1500) -> tuple[kh.AutoLearner, Floats, Floats, Floats]:
-    """Rounds against the adversary: the learner, labels, its predictions, and those before shapes."""
+    """Rounds against the adversary: the learner, labels, predictions, and those before shapes."""
     X = np.random.default_rng(seed).uniform(-1, 1, (n, D))
     learner = new(parts=SMALL)
     y, found, plain = np.empty(n), np.empty(n), np.empty(n)

@@ -88,9 +88,7 @@ def test_they_are_those_of_the_rules(seed: int, absent: float) -> None:
     X, noise, rng = rows(seed)
     missed = noise + 2.0 * np.abs(X[:, 3]) + X[:, 1] ** 2 / 4.0 + (X[:, 0] > 1.0)
     X[rng.random(X.shape) < absent] = np.nan
-    there = [
-        {j: v for j, v in enumerate(row) if v == v} for row in X[::-1].tolist()
-    ]
+    there = [{j: v for j, v in enumerate(row) if v == v} for row in X[::-1].tolist()]
     expected = bent_transcription.find_bent(there, missed[::-1].tolist(), D, 4)
     assert listed(X, missed) == expected
     assert expected
