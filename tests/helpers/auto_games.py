@@ -64,7 +64,8 @@ def stream(case: Case) -> tuple[Floats, Floats]:
     if case.kind == "wild":  # one of the first rows
         X[2] *= 100.0
     if case.kind == "bends":
-        y += 3.0 * np.abs(X[:, 3]) + 2.0 * (np.abs(X[:, 4]) > 1.0)
+        Z = (X - X.mean(axis=0))[:, 3:5]
+        y += 3.0 * np.abs(Z[:, 0]) + 2.0 * (np.abs(Z[:, 1]) > 1.0)
     if case.kind == "zeros":
         X[rng.random(X.shape) < 0.9] = 0.0
     times, more = case.wrong

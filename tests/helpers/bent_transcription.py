@@ -12,11 +12,12 @@ from keyhole.core.numbers import log
 BINS, THIN, FEWEST = 6, 64, 64
 BUGS = (
     "lines bend",
-    "what bends once bends for ever",
+    "older and newer reads need not agree",
     "errors are cut off at one standard deviation",
     "a frequent value has no bin",
     "what was found is not taken out",
     "features that bend by chance are kept",
+    "lines that say more do not matter",
 )
 
 
@@ -51,6 +52,14 @@ class Reads:
     def __init__(self, rows: list[int], values: list[float], bug: str) -> None:
         self.rows, self.values, self.bug, self.bends = rows, values, bug, True
         self.bin, self.bins = bins_of(values, bug)
+
+    def line(self, labels: list[float]) -> float:
+        """What a line explains of the label."""
+        n, y = float(len(self.rows)), [labels[i] for i in self.rows]
+        v = [value - self.values[0] for value in self.values]
+        x, s = total(v), total(y)
+        along = total([a * b for a, b in zip(v, y, strict=True)]) - x * (s / n)
+        return along * along / (total([a * a for a in v]) - x * (x / n)) / n
 
     def worth(self, e: list[float], z: float) -> tuple[float, list[float]]:
         """What bins explain beyond a line, and what each of them adds."""
@@ -91,14 +100,19 @@ class Reads:
         for b in range(self.bins):
             if many[0][b] > 0.0 and many[1][b] > 0.0:
                 agreed += half[0][b] * half[1][b] / max(many[0][b], many[1][b])
-        if not agreed >= 0.25 * bent and self.bug != "what bends once bends for ever":
+        if not agreed >= 0.25 * bent and self.bug != "older and newer reads need not agree":
             return 0.0, []
         adds = [(S[b] - N[b] * mean) / (N[b] + 4.0) for b in range(self.bins)]
         return bent / n, adds
 
 
 def find_bent(
-    rows: list[dict[int, float]], missed: list[float], d: int, seats: int, bug: str = ""
+    rows: list[dict[int, float]],
+    missed: list[float],
+    labels: list[float],
+    d: int,
+    seats: int,
+    bug: str = "",
 ) -> list[int]:
     """The features that bend, the strongest first, of rows with the newest first."""
     e, mean = list(missed), total(missed) / len(missed)
@@ -118,8 +132,9 @@ def find_bent(
             if not reads.bends:
                 continue
             gain, adds = reads.worth(e, z)
-            reads.bends = gain > 0.0
-            if gain > most:
+            judged = bool(found) or bug == "lines that say more do not matter"
+            reads.bends = gain > 0.0 and (judged or gain > 4.0 * reads.line(labels))
+            if reads.bends and gain > most:
                 most, best, taken = gain, j, adds
         if best < 0:
             break

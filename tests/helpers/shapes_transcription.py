@@ -409,7 +409,8 @@ class Shapes:
         if told >= 64 and told - self.searched >= min(256, self.searched // 8):
             self.searched, rows = told, self.rows[self.began :][-self.R :][::-1]
             missed = [row.y - row.p for row in rows]
-            self.bent = find_bent([row.x for row in rows], missed, self.d, self.seats, self.bug)
+            told_last = [row.x for row in rows], missed, [row.y for row in rows]
+            self.bent = find_bent(*told_last, self.d, self.seats, self.bug)
         for _ in range(2 if told < 1024 else 1):
             if told >= 64:
                 self.fit_tree()

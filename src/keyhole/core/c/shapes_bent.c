@@ -1,4 +1,4 @@
-/* Which features bend: what the last rows miss goes with them in a shape that is no line. */
+/* Which features bend: what the last rows miss goes with them in a shape that says more than a line. */
 #include "draw.h"
 #include "shapes.h"
 
@@ -6,6 +6,7 @@ enum { BINS = 6, THIN = 64, FEWEST = 64 }; /* values: fewer say too little */
 #define MODE 0.3                            /* of the sample: so much has a bin of its own */
 #define CUT 3.0                             /* standard deviations */
 #define SHRUNK 4.0                          /* rows, by which what a bin says is drawn to nothing */
+#define MORE 4.0                            /* times what a line explains: by what lines say, lines decide */
 #define STEADY 0.25                         /* of what bins explain the older and the newer reads must agree on */
 
 /* The reads of a feature, the newest first, in bins. */
@@ -97,6 +98,18 @@ static f64 worth(const reads *f, const f64 *missed, f64 z, f64 *fit)
     return agreed >= STEADY * bent ? bent / n : 0.0;
 }
 
+/* What a line explains of the label in a read. */
+static f64 line(const reads *f, const f64 *labels)
+{
+    f64 n = (f64)f->n, from = f->value[0], s = 0.0, x = 0.0, xx = 0.0, xs = 0.0;
+    for (i64 i = 0; i < f->n; i++) {
+        f64 y = labels[f->slot[i]], v = f->value[i] - from;
+        s += y, x += v, xx += v * v, xs += v * y;
+    }
+    f64 along = xs - x * (s / n);
+    return along * along / (xx - x * (x / n)) / n;
+}
+
 /* The features that were read often enough, with their reads; how many. */
 static i64 gather(kh_window *told, i64 d, reads **out, kh_room *room)
 {
@@ -164,8 +177,8 @@ KH_API void kh_find_bent(kh_window *told, i64 d, floats *missed, ints *out, kh_r
         for (i64 c = 0; c < many; c++) {
             if (!all[c].bends) continue;
             f64 gain = worth(all + c, missed->at, z, fit);
-            all[c].bends = gain > 0.0;
-            if (!(gain > most)) continue;
+            all[c].bends = gain > 0.0 && (found > 0 || gain > MORE * line(all + c, told->labels.at));
+            if (!(all[c].bends && gain > most)) continue;
             most = gain, first = all + c;
             memcpy(best, fit, sizeof(best));
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -13,11 +15,13 @@ from tests.helpers import bent_transcription
 D, ROWS = 8, 900
 
 
-def listed(X: Floats, missed: Floats, room: int = 4, d: int = D) -> list[int]:
-    """What is found in complete rows, NaN where a value is absent."""
+def listed(
+    X: Floats, missed: Floats, room: int = 4, d: int = D, y: Floats | None = None
+) -> list[int]:
+    """What is found in complete rows, NaN where a value is absent; labels are `missed` or y."""
     features = np.tile(np.arange(X.shape[1], dtype=np.int32), (len(X), 1))
     out = np.zeros(room, dtype=np.int64)
-    window = Window(features, X, np.zeros(len(X)), len(X), len(X))
+    window = Window(features, X, missed if y is None else y, len(X), len(X))
     find_bent(window, d, missed.copy(), out)
     found = [j for j in out.tolist() if j >= 0]
     assert out.tolist() == found + [-1] * (room - len(found))
@@ -37,6 +41,13 @@ def test_the_strongest_comes_first_and_lines_do_not_bend() -> None:
     assert listed(X, missed) == [3, 1]
     assert listed(X, missed, room=1) == [3]
     assert listed(X, noise + 3.0 * X[:, 2]) == []
+
+
+def test_by_what_a_line_says_lines_decide() -> None:
+    X, noise, _ = rows(0)
+    missed = noise + 2.0 * np.abs(X[:, 3])
+    assert listed(X, missed, y=missed + 0.3 * X[:, 3]) == [3]
+    assert listed(X, missed, y=missed + 3.0 * X[:, 3]) == []
 
 
 def test_a_copy_is_not_listed_twice() -> None:
@@ -82,13 +93,35 @@ def test_no_scale_does_harm(scale: float, size: float) -> None:
     assert set(found) <= {3}
 
 
-@pytest.mark.parametrize("absent", [0.0, 0.5])
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_they_are_those_of_the_rules(seed: int, absent: float) -> None:
-    X, noise, rng = rows(seed)
-    missed = noise + 2.0 * np.abs(X[:, 3]) + X[:, 1] ** 2 / 4.0 + (X[:, 0] > 1.0)
-    X[rng.random(X.shape) < absent] = np.nan
+def games() -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Values, what is missed, labels: curves, lines, a frequent value, copies, rows far off."""
+    for seed in range(8):
+        X, noise, rng = rows(seed)
+        X[:, 4] = np.where(rng.random(ROWS) < 0.6, 0.3, X[:, 4])
+        X[:, 0] = X[:, 3] + 0.3 * rng.standard_normal(ROWS)
+        missed = noise + 2.0 * np.abs(X[:, 3]) + X[:, 1] ** 2 / 4.0 + 1.2 * (X[:, 4] == 0.3)
+        missed += np.where(rng.random(ROWS) < 0.01, 9.0, 0.0) + X[:, 6]
+        missed += 0.8 * (seed % 4) * np.sign(np.arange(ROWS) - 300) * np.abs(X[:, 2])
+        labels = missed + (seed % 2) * 3.0 * X[:, 3]
+        missed = missed + X[:, 2]
+        X[rng.random(X.shape) < 0.2 * (seed % 3)] = np.nan
+        labels[np.isnan(labels)] = missed[np.isnan(missed)] = 0.0
+        yield X, missed, labels
+
+
+def by_the_rules(X: Floats, missed: Floats, labels: Floats, bug: str = "") -> list[int]:
     there = [{j: v for j, v in enumerate(row) if v == v} for row in X[::-1].tolist()]
-    expected = bent_transcription.find_bent(there, missed[::-1].tolist(), D, 4)
-    assert listed(X, missed) == expected
-    assert expected
+    told = there, missed[::-1].tolist(), labels[::-1].tolist()
+    return bent_transcription.find_bent(*told, D, 4, bug)
+
+
+def test_they_are_those_of_the_rules() -> None:
+    found = [listed(X, missed, y=y) for X, missed, y in games()]
+    assert found == [by_the_rules(*game) for game in games()]
+    assert sum(map(bool, found)) >= 4
+
+
+@pytest.mark.parametrize("bug", bent_transcription.BUGS)
+def test_a_mistake_in_the_rules_is_noticed(bug: str) -> None:
+    found = [listed(X, missed, y=y) for X, missed, y in games()]
+    assert found != [by_the_rules(*game, bug) for game in games()]

@@ -1,4 +1,4 @@
-"""Features that bend: what is missed goes with them in a shape that is no line."""
+"""Features that bend: they explain what is missed, but a line says next to nothing of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def find_bent(told: Window, d: int, missed: Floats, out: Indices) -> None:
     `missed` is by slot what a prediction missed of each label; of each feature that is listed what
     its shape explains is taken out of it. With six bins of the values of a feature of which there
     are 64 or more, its worth is what their means explain beyond a line, if that is more than
-    chance brings about for any of d features, and if older and newer reads agree on a quarter of
-    it at least. The feature with the largest worth is listed, again and again.
+    chance brings about for any of d features, if older and newer reads agree on a quarter of it at
+    least, and if it is more than 4 times what a line explains of the label: by what lines say,
+    lines decide. The feature with the largest worth is listed, again and again.
     """
     raise NotImplementedError
