@@ -99,9 +99,9 @@ def games() -> Iterator[tuple[Floats, Floats, Floats]]:
         X, noise, rng = rows(seed)
         X[:, 4] = np.where(rng.random(ROWS) < 0.6, 0.3, X[:, 4])
         X[:, 0] = X[:, 3] + 0.3 * rng.standard_normal(ROWS)
-        missed = noise + 2.0 * np.abs(X[:, 3]) + X[:, 1] ** 2 / 4.0 + 1.2 * (X[:, 4] == 0.3)
+        missed = noise + 3.0 * np.abs(X[:, 3]) + X[:, 1] ** 2 / 4.0 + 1.2 * (X[:, 4] == 0.3)
         missed += np.where(rng.random(ROWS) < 0.01, 9.0, 0.0) + X[:, 6]
-        missed += 0.8 * (seed % 4) * np.sign(np.arange(ROWS) - 300) * np.abs(X[:, 2])
+        missed += 0.4 * (seed % 4) * np.sign(np.arange(ROWS) - 300) * np.abs(X[:, 2])
         labels = missed + (seed % 2) * 3.0 * X[:, 3]
         missed = missed + X[:, 2]
         X[rng.random(X.shape) < 0.2 * (seed % 3)] = np.nan
