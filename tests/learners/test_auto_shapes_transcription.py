@@ -34,7 +34,9 @@ class Case:
 SMALL = kh.AutoParts(ring=96, trees=6, depth=2)
 CASES = {
     "usual": Case(8, 6, 700),
-    "more bend than are read": Case(9, 4, 900, kh.AutoParts(ring=700, trees=4, depth=2), 0.05, bends=4.0),
+    "more bend than are read": Case(
+        9, 4, 900, kh.AutoParts(ring=700, trees=4, depth=2), 0.05, bends=4.0
+    ),
     "a small ring, deep trees": Case(9, 7, 420, kh.AutoParts(ring=100, trees=9, depth=4)),
     "stumps": Case(7, 3, 300, kh.AutoParts(ring=64, trees=4, depth=1)),
     "absent values": Case(9, 6, 420, SMALL, 0.3),
