@@ -2,10 +2,10 @@
 
     python -m benchmarks.against OTHER [--data DIR] [--seeds 16] [--only ten priced/indep ...]
 
-OTHER is a checkout of keyhole, say of the last release. Each game's line says the R2 of both (the
-median over seeds), the mean gain with its standard error, and the worst seed; the last lines are
-the sums of gains and losses. Scores are kept in --results, by what the sources say, and are not
-measured again.
+OTHER is a checkout of keyhole, say of the last release. Each game's line says the score of both
+(the median over seeds), as a rule R2, the mean gain with its standard error, and the worst seed;
+the last lines are the sums of gains and losses. Scores are kept in --results, by what the sources
+say, and are not measured again.
 """
 
 from __future__ import annotations
@@ -111,7 +111,14 @@ def table(scores: Scores, here: str, other: str, names: Sequence[str], seeds: in
             name, *(f"{np.median(both):.4f} ({both.min():.4f})" for both in (its, mine)),
             f"{mean:+.4f} ± {error:.4f}", f"{sure:+.1f}", f"{gain.min():+.4f}",
         ])  # fmt: skip
-    head = ["game", "R2 there: median (worst)", "here", "gain", "in standard errors", "worst seed"]
+    head = [
+        "game",
+        "score there: median (worst)",
+        "here",
+        "gain",
+        "in standard errors",
+        "worst seed",
+    ]
     won, lost = (sum(g for g in gains if sign * g > 0.0) for sign in (1, -1))
     return f"{markdown(head, lines)}\n\nsum of gains {won:+.4f}, of losses {lost:+.4f}"
 

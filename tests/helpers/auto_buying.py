@@ -35,6 +35,11 @@ NET_BUGS = (
     "the net comes out of what is kept last",
     "exploration ignores the leading memory",
 )
+BENT_BUGS = (
+    "what bends is explored",
+    "what bends comes first",
+    "nothing is set aside where features bend",
+)
 MANY_BUG = "many features: the rate is not rounded"
 
 
@@ -157,6 +162,11 @@ class Purchase:
         ]
         if self.bug == "memory by memory is kept":
             ranks = [j for m in self.order for j in found[m].chosen]
+        bent = [] if self.z > 0.0 or self.bug == BENT_BUGS[0] else list(self.word.bent)
+        bent = [j for j in bent if j not in self.shop.barred]
+        first = bent + first if self.bug == BENT_BUGS[1] else first
+        ranks += bent
+        most = self.limit if bent and self.bug == BENT_BUGS[2] else most
         for j in [*first, *ranks]:
             if len(kept) < rules.pool and self._buy(j, most):
                 kept.append(j)

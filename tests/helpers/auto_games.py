@@ -36,6 +36,7 @@ class Case:
     prices: Mapping[str, Any] = field(default_factory=dict)  # with panels and derived features
     money: Mapping[str, Any] = field(default_factory=dict)  # how the learner spends it
     seed: int = 4  # of the stream
+    shapes: bool = False
 
 
 def stream(case: Case) -> tuple[Floats, Floats]:
@@ -62,6 +63,9 @@ def stream(case: Case) -> tuple[Floats, Floats]:
         X[5 * n // 6 :] *= 20.0
     if case.kind == "wild":  # one of the first rows
         X[2] *= 100.0
+    if case.kind == "bends":
+        Z = (X - X.mean(axis=0))[:, 3:5]
+        y += 3.0 * np.abs(Z[:, 0]) + 2.0 * (np.abs(Z[:, 1]) > 1.0)
     if case.kind == "zeros":
         X[rng.random(X.shape) < 0.9] = 0.0
     times, more = case.wrong
@@ -86,7 +90,8 @@ def word_of(learner: kh.AutoLearner, ahead: kh.AutoLearner) -> Word:
     late = learner._state.mixture.recent[learner._settings.experts.judges]
     space = ahead._state.space
     chosen = [space.chosen[m, :many].tolist() for m, many in enumerate(space.picked.tolist())]
-    return Word(late.copy(), chosen, ahead._state.kept.who.tolist())
+    bent = [j for j in learner._chain.bent.tolist() if j >= 0]
+    return Word(late.copy(), chosen, ahead._state.kept.who.tolist(), bent)
 
 
 def first_difference(case: Case, bug: str = "") -> str:
@@ -97,7 +102,7 @@ def first_difference(case: Case, bug: str = "") -> str:
     problem, (X, y) = kh.Problem(*case.shape, **case.prices), stream(case)
     how: dict[str, Any] = {"proper": case.proper, "past": case.past, "parts": case.parts}
     fast, slow = (
-        kh.AutoLearner(problem, seed=3, shapes=False, **how, **case.money) for _ in range(2)
+        kh.AutoLearner(problem, seed=3, shapes=case.shapes, **how, **case.money) for _ in range(2)
     )
     rules = Transcription(problem, seed=3, bug=bug, **how, **case.money)
     before = case.history
@@ -114,11 +119,16 @@ def first_difference(case: Case, bug: str = "") -> str:
     bought = np.full((len(y), problem.width), -1, dtype=np.int32)
     predictions = np.zeros(len(y))
     predictions[before:] = fast.advance(X[before:], y[before:], bought[before:])
-    t = before
+    played = predictions.copy()
+    if case.shapes:  # what is predicted before shapes
+        predictions[before + 1 :] = fast._chain.p[before + 1 : len(y)]
+    t, bent = before, 0
     while t < len(y):
         size = rules.size()
         rows = slice(t, min(t + size, len(y)))
-        batch = rules.choose(word(rows))
+        said = word(rows)
+        bent = max(bent, len(said.bent))
+        batch = rules.choose(said)
         for i in range(rows.start, rows.stop):
             features, number = bought[i][bought[i] >= 0].tolist(), i + 1 - before
             if features != batch.S:
@@ -126,13 +136,14 @@ def first_difference(case: Case, bug: str = "") -> str:
             expected = rules.play(batch, X[i], float(y[i]))
             if not np.isclose(predictions[i], expected, rtol=1e-9, atol=1e-9):
                 return f"round {number} predicts {predictions[i]}, by the rules {expected}"
-        assert (slow.advance(X[rows], y[rows]) == predictions[rows]).all()
+        assert (slow.advance(X[rows], y[rows]) == played[rows]).all()
         if rows.stop - rows.start == size:
             rules.finish(batch)
         t = rows.stop
-    played = [*rules.in_model.tolist(), rules.in_any]
-    if fast._state.played.tolist() != played:
-        return f"in the model for {fast._state.played.tolist()} rounds, by the rules {played}"
+    assert (bent > 0) == (case.kind == "bends")
+    in_model = [*rules.in_model.tolist(), rules.in_any]
+    if fast._state.played.tolist() != in_model:
+        return f"in the model for {fast._state.played.tolist()} rounds, by the rules {in_model}"
     return ""
 
 

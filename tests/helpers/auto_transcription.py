@@ -54,12 +54,14 @@ STUDY_BUGS = (
 class Word(NamedTuple):
     """What the learner itself has: its judges' losses of late, and what its memories choose.
 
-    Where not all features have a seat, also who has one after this batch was filled.
+    Where not all features have a seat, also who has one after this batch was filled; with shapes,
+    which features bend.
     """
 
     late: Floats
     chosen: list[list[int]]
     who: Sequence[int] = ()
+    bent: Sequence[int] = ()
 
 
 class Own(NamedTuple):

@@ -17,6 +17,7 @@ from keyhole.learners.blocks.auto.mixture import learn, mix, predict, start_anew
 from keyhole.learners.blocks.draw import philox as kernels
 from keyhole.learners.blocks.draw.philox import words
 from keyhole.problem import Floats
+from tests.helpers.bent_transcription import find_bent
 
 NOTHING, PREDICTION = -1, -2
 ROWS_PURPOSE, INPUTS_PURPOSE = 2**20 + 16, 2**20 + 17
@@ -153,8 +154,9 @@ class Shapes:
     """The chain by the rules, told p, q and labels round by round."""
 
     def __init__(
-        self, width: int, ring: int, trees: int, depth: int, seed: int, bug: str = ""
+        self, d: int, width: int, ring: int, trees: int, depth: int, seed: int, bug: str = ""
     ) -> None:
+        self.d, self.bent = d, list[int]()
         self.seats, self.curves = min(width, 32), min(width, 16)
         self.R, self.N, self.depth, self.seed, self.bug = ring, trees, depth, seed, bug
         self.P = COLUMNS * (self.curves + 1)
@@ -170,7 +172,7 @@ class Shapes:
         self.L, self.along, self.used = np.zeros((0, 0)), np.zeros(0), list[int]()
         self.trees: list[list[Node]] = [[] for _ in range(trees)]
         self.leaves = [[0.0] * 2**depth for _ in range(trees)]
-        self.fitted = self.closed = self.checked = self.built = self.solved = 0
+        self.fitted = self.closed = self.checked = self.built = self.solved = self.searched = 0
 
     # a round
 
@@ -383,7 +385,8 @@ class Shapes:
         self.began, self.fitted, self.used = len(self.rows), 0, []
         self.who, self.made = [None] * self.seats, [0] * self.seats
         self.cuts = [[] for _ in range(self.seats + 1)]
-        self.closed = self.checked = self.built = self.solved = 0
+        self.closed = self.checked = self.built = self.solved = self.searched = 0
+        self.bent = []
         for mixture in (self.first, self.second):
             before = mixture.losses.copy()
             start_anew(mixture)
@@ -403,6 +406,11 @@ class Shapes:
         if changed or told - self.solved >= self.solved // 64:
             self.solved = told
             self.solve()
+        if told >= 64 and told - self.searched >= min(256, self.searched // 8):
+            self.searched, rows = told, self.rows[self.began :][-self.R :][::-1]
+            missed = [row.y - row.p for row in rows]
+            told_last = [row.x for row in rows], missed, [row.y for row in rows]
+            self.bent = find_bent(*told_last, self.d, self.seats, self.bug)
         for _ in range(2 if told < 1024 else 1):
             if told >= 64:
                 self.fit_tree()

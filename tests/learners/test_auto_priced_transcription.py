@@ -63,6 +63,10 @@ CASES = {
     "few seats, worth": Case((12, 2, 8), 80, prices=OWN, money={"worth": 60.0}, parts=FEW),
     "after history": Case((12, 2, 8), 100, prices=MIXED, history=30),
     "typos": Case((12, 2, 8), 120, "typos", prices=MIXED),
+    "features that bend": Case((12, 2, 12), 500, "bends", prices=FEES, shapes=True),
+    "features that bend, worth": Case(
+        (12, 2, 9), 300, "bends", prices=OWN, money={"worth": 60.0}, shapes=True
+    ),
     "after history, purse": Case(
         (12, 2, 30), 120, "switch", prices=OWN, money=purse(7000, 1000), history=30
     ),

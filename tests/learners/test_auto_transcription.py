@@ -8,7 +8,7 @@ import pytest
 import keyhole as kh
 from keyhole.learners.blocks.auto.experts import EXPERTS, ExpertKind
 from tests.helpers.auto_active import BUGS as SEAT_BUGS
-from tests.helpers.auto_buying import MANY_BUG, NET_BUGS
+from tests.helpers.auto_buying import BENT_BUGS, MANY_BUG, NET_BUGS
 from tests.helpers.auto_games import Case, first_difference
 from tests.helpers.auto_reach import BUGS as REACH_BUGS
 from tests.helpers.auto_transcription import BUGS, STUDY_BUGS
@@ -105,6 +105,12 @@ CASES = {
     "zeros as a rule": Case((9, 2, 9), 90, "zeros"),
     "typos, few seats": Case((20, 2, 8), 120, "typos", parts=FEW, history=10),
     "typos, no last layer": Case((12, 2, 8), 90, "typos", past=False, parts=NO_LAYER, seed=6),
+    "features that bend": Case((12, 2, 8), 520, "bends", shapes=True),
+    "features that bend, little room": Case((9, 2, 6), 420, "bends", shapes=True),
+    "features that bend, a net": Case((14, 2, 12), 260, "bends", shapes=True),
+    "features that bend, few are kept": Case(
+        (9, 2, 6), 300, "bends", shapes=True, parts=replace(USUAL, pool=3)
+    ),
     "one memory, no net": Case((10, 2, 6), 80, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
 MANY = Case(
@@ -125,6 +131,8 @@ NOTICED_BY = {
     "history is charged to the experts": "after history, memories part",
     "older rows do not fade": "after history that fades",
     "rows of history are rounds": "after history, memories part",
+    "what bends comes first": "features that bend, few are kept",
+    "nothing is set aside where features bend": "features that bend, little room",
 }
 NET, LAYER, SEATS, HISTORY = (
     "usual, two slots in the net",
@@ -145,6 +153,7 @@ def test_block_play_keeps_to_the_rules(case: Case) -> None:
         *((bug, NET) for bug in NET_BUGS),
         *((bug, LAYER) for bug in BUGS),
         *((bug, SEATS) for bug in SEAT_BUGS),
+        *((bug, "features that bend") for bug in BENT_BUGS),
         *((bug, HISTORY) for bug in STUDY_BUGS),
     ],
 )

@@ -29,6 +29,7 @@ from keyhole.learners.blocks.auto.chain import (
     chain_words,
     heard,
     refuse_odd_clock,
+    with_bent,
 )
 from keyhole.learners.blocks.auto.engine import LABELS
 from keyhole.learners.blocks.auto.experts import (
@@ -155,8 +156,8 @@ class AutoLearner(LearnerBase):
         mode, where the model would then not be all that is played.
     shapes
         Whether values are used in other shapes than straight lines, at no cost: see
-        docs/algorithms/shapes.md. What is bought is the same. None: yes, except in proper mode, or
-        with a ring of fewer than 64 rows.
+        docs/algorithms/shapes.md. Features that matter in such a shape alone are bought where lines
+        leave money. None: yes, except in proper mode, or with a ring of fewer than 64 rows.
     parts
         What it is put together from, for experiments: memories, experts, shares of the budget,
         thresholds, lengths of batches. The defaults are what was measured.
@@ -739,7 +740,7 @@ class AutoLearner(LearnerBase):
         s, sums, _, behind, money = learner._auto
         sums = sums._replace(**learnt)
         if {"chain", "ring"} <= state.parts.keys():
-            behind = fit(behind, state.part("chain"), "chain")
+            behind = fit(behind, with_bent(state.part("chain"), behind), "chain")
         else:  # earlier files have none
             begin_empty(behind, int(sums.ring.next[TOLD]), sums.mixture.span)
         if "reach" not in state.parts:

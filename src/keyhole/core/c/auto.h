@@ -46,7 +46,7 @@ KH_API void kh_correct(kh_layer *last, f64 fade, f64 centre, floats *pasts, floa
 /* The chain behind it: a ridge on curves, then trees. */
 #define KH_CHAIN(F) \
     F(floats, p) F(floats, q) F(kh_seated, seated) F(kh_ridge, ridge) F(kh_forest, forest) \
-    F(kh_mixture, first) F(kh_mixture, second) F(ints, clock)
+    F(kh_mixture, first) F(kh_mixture, second) F(ints, clock) F(ints, bent)
 KH_STRUCT(kh_chain, KH_CHAIN)
 
 /* Of tickets that are bought step by step; see blocks/auto/steps.py. */
@@ -160,6 +160,7 @@ typedef struct {
 } kh_purchase;
 kh_purchase kh_begin_purchase(kh_auto *a, kh_spending *spending, i64 number, i64 limit, kh_room *room);
 i64 kh_more(kh_purchase *p, i64 j); /* what it costs beside what is bought */
+static inline bool kh_barred(kh_purchase *p, i64 j) { return p->listed && AT(p->shop->barred, j); }
 bool kh_buy(kh_purchase *p, i64 j, i64 why); /* if it is not read yet, and can be paid */
 i64 kh_select_for(kh_purchase *p, i64 m, i64 money); /* what memory m would keep for it; what that costs */
 /* All but what goes to the net (`apart`) and to exploring. `known`: what need not be explored. */

@@ -3,10 +3,11 @@
 
 KH_LAYOUT(kh_chain, KH_CHAIN)
 
-enum { STARTED, CLOSED, CHECKED, BUILT, SOLVED, CLOCK }; /* chain.clock */
+enum { STARTED, CLOSED, CHECKED, BUILT, SOLVED, SEARCHED, CLOCK }; /* chain.clock */
 enum { FIRST_ROWS = 32, FIRST_TREE = 64 };       /* rows told before anything is guessed */
 enum { OFTEN = 1024 };                           /* rows told, up to which two trees are fitted at once */
 enum { CHECKS = 16, SELDOM = 64, SOLVES = 64 };  /* parts of the rows told; rows */
+enum { AT_FIRST = 8, LATER = 256 };              /* parts of the rows told; rows: between two looks for what bends */
 enum { LEVEL, SIZE };                            /* ridge.level */
 #define FARTHEST 5.0                             /* as other columns */
 
@@ -299,6 +300,19 @@ static void fit_tree(kh_auto *a, kh_window *rows, kh_room *room)
     room->used = mark;
 }
 
+/* What bends: of all that was read, whether it sits or not. */
+static void find_bent(kh_auto *a, kh_window *rows, kh_room *room)
+{
+    i64 mark = room->used;
+    floats missed = take_floats(room, rows->labels.n);
+    for (i64 age = 0; age < rows->many; age++) {
+        i64 slot = kh_slot(rows, age);
+        missed.at[slot] = AT(rows->labels, slot) - AT(a->chain.p, slot);
+    }
+    kh_find_bent(rows, a->settings.d, &missed, &a->chain.bent, room);
+    room->used = mark;
+}
+
 void kh_close_chain(kh_auto *a, kh_room *room)
 {
     kh_chain *chain = &a->chain;
@@ -319,6 +333,10 @@ void kh_close_chain(kh_auto *a, kh_room *room)
         clock[SOLVED] = told;
         kh_solve_ridge(&chain->ridge);
     }
+    if (told >= FIRST_TREE && told - clock[SEARCHED] >= i_min(LATER, clock[SEARCHED] / AT_FIRST)) {
+        clock[SEARCHED] = told;
+        find_bent(a, &rows, room);
+    }
     for (int i = 0; i < (told < OFTEN ? 2 : 1) && told >= FIRST_TREE; i++) fit_tree(a, &rows, room);
 }
 
@@ -330,7 +348,7 @@ KH_API void kh_empty_chain(kh_auto *a)
     chain->forest.fitted.at[0] = chain->ridge.size.at[0] = 0;
     for (i64 i = 0; i < CLOCK; i++) AT(chain->clock, i) = 0;
     AT(chain->clock, STARTED) = AT(a->state.ring.next, KH_TOLD);
-    for (i64 s = 0; s < seated->who.n; s++) seated->who.at[s] = -1;
+    for (i64 s = 0; s < seated->who.n; s++) seated->who.at[s] = AT(chain->bent, s) = -1;
     for (i64 s = 0; s <= seated->who.n; s++) AT(seated->many, s) = AT(seated->made, s) = 0;
     kh_start_over(&chain->first);
     kh_start_over(&chain->second);

@@ -18,8 +18,6 @@ static i64 unread_at(kh_auto *a, i64 i)
     return AT(a->state.values.reads, j) == 0.0 ? j : -1;
 }
 
-static bool barred(kh_purchase *p, i64 j) { return p->listed && AT(p->shop->barred, j); }
-
 /* Buy features of which no value ever arrived, of the next `width` that come up; how many came up. One
    of which none arrives then is not asked for again before all others came up. */
 static i64 read_first(kh_purchase *p)
@@ -27,7 +25,7 @@ static i64 read_first(kh_purchase *p)
     i64 i = 0;
     for (; i < p->a->settings.width && p->left > 0; i++) {
         i64 j = unread_at(p->a, i);
-        if (j >= 0 && kh_more(p, j) > 0 && !barred(p, j)) kh_buy(p, j, KH_EXPLORED);
+        if (j >= 0 && kh_more(p, j) > 0 && !kh_barred(p, j)) kh_buy(p, j, KH_EXPLORED);
     }
     return i;
 }
@@ -130,7 +128,7 @@ static void buy_best(kh_purchase *p, floats *score)
             i64 j = candidates[i];
             if (why[j] != KH_UNREAD || (best >= 0 && !(score->at[i] > score->at[best]))) continue;
             i64 more = kh_more(p, j);
-            if (0 < more && more <= p->left && !barred(p, j)) best = i;
+            if (0 < more && more <= p->left && !kh_barred(p, j)) best = i;
         }
         if (best < 0) return;
         kh_buy(p, candidates[best], KH_EXPLORED);
@@ -170,7 +168,7 @@ static i64 explore_if_worth(kh_purchase *p, floats *some)
         if (j >= 0) score.at[j] = KH_NEVER;
     }
     for (i64 j = 0; j < d; j++)
-        if (space->why.at[j] != KH_UNREAD || barred(p, j)) score.at[j] = 0.0;
+        if (space->why.at[j] != KH_UNREAD || kh_barred(p, j)) score.at[j] = 0.0;
     for (i64 j = 0; j < d; j++) {
         i64 more = kh_more(p, j);
         if (0 < more && score.at[j] > rate * (f64)more) kh_buy(p, j, KH_EXPLORED);

@@ -99,6 +99,16 @@ static i64 set_aside(kh_purchase *p, i64 lead, i64 money, ints *known)
     return (whole - gain_of(space, lead)) * COSTS <= whole ? usual : 0;
 }
 
+/* What bends takes what lines leave, where money has no fixed worth. */
+static void keep_bent(kh_purchase *p)
+{
+    const ints *bent = &p->a->chain.bent;
+    for (i64 i = 0; i < bent->n && p->spending->rate == 0.0; i++) {
+        if (bent->at[i] < 0 || p->a->state.space.many.at[0] >= p->a->settings.pool) return;
+        if (!kh_barred(p, bent->at[i])) kh_buy(p, bent->at[i], KH_KEPT);
+    }
+}
+
 /* By rank; at the same rank the memory that did best of late first. What proper mode plays comes first. */
 void kh_keep(kh_purchase *p, i64 apart, ints *known)
 {
@@ -119,6 +129,7 @@ void kh_keep(kh_purchase *p, i64 apart, ints *known)
             if (rank < AT(space->picked, m) && space->many.at[0] < s->pool)
                 kh_buy(p, AT2(space->chosen, m, rank), KH_KEPT);
         }
+    keep_bent(p);
     p->left += aside;
     p->room->used = mark;
 }

@@ -60,6 +60,10 @@ KH_API void kh_take_seats(kh_seated *seated, kh_window *rows, i64 d, floats *cou
 KH_API i64 kh_sample(kh_window *rows, i64 j, floats *out, kh_room *room);
 i64 kh_sample_of(floats *values, kh_window *rows, floats *out, kh_room *room); /* one for each slot */
 
+/* Features that bend, the strongest first, -1 beyond; see blocks/shapes/bent.py. `missed`: by slot what
+   is missed of each label; what is left of it then. */
+KH_API void kh_find_bent(kh_window *told, i64 d, floats *missed, ints *out, kh_room *room);
+
 /* The ridge on curves; see blocks/shapes/ridge.py. */
 #define KH_RIDGE(F) \
     F(floats, A) F(floats, c) F(floats, level) F(floats, root) F(floats, along) F(ints, used) F(ints, size)

@@ -7,23 +7,26 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from keyhole.learners.blocks.auto.mixture import Mixture, mix, shares, start_anew
+from keyhole.learners.blocks.shapes.bent import bent_room
 from keyhole.learners.blocks.shapes.ridge import Ridge, empty_ridge
 from keyhole.learners.blocks.shapes.seats import (
     COLUMNS,
     LOOKED,
+    NOBODY,
     SAMPLE,
     Seated,
     empty_seats,
 )
 from keyhole.learners.blocks.shapes.trees import Forest, empty_forest, fitting_room
 from keyhole.problem import Floats, Indices, StateError
+from keyhole.problem.state import Holds, Tree
 
 SEATS = 32  # inputs of the trees, beside the prediction, at most
 CURVES = 16  # of them that have a curve, at most: pairs of their columns are known
 BOLD = 0.5  # the prior weight of the bold average in either mixture
 PRIOR = (2.0, 1.0, 1.0)  # of the guesses, p first
 FEWEST_ROWS = 64  # in the ring
-STARTED, CLOSED, CHECKED, BUILT, SOLVED = range(5)  # in `Chain.clock`
+STARTED, CLOSED, CHECKED, BUILT, SOLVED, SEARCHED = range(6)  # in `Chain.clock`
 AS_IT_IS, CURVED, WITH_TREES = 0, 1, 2  # the guesses that the second mixture judges
 GUESSES = ("as it is", "curves", "trees")
 
@@ -38,8 +41,9 @@ class Chain(NamedTuple):
 
     Sums: those of the ridge and the mixtures. `p` and `q` of each row in the ring, in the same
     slots. `clock`: how many rows were told before the chain began; then, of those since, how many
-    when the last batch was closed, seats were last checked, everything was last built anew, and
-    the ridge was last solved.
+    when the last batch was closed, seats were last checked, everything was last built anew, the
+    ridge was last solved, and features that bend were last looked for. `bent`: these, the
+    strongest first (NOBODY beyond); they are read when lines leave money.
 
     Without room for rows there is no chain.
     """
@@ -51,7 +55,8 @@ class Chain(NamedTuple):
     forest: Forest
     first: Annotated[Mixture, "E=two"]
     second: Annotated[Mixture, "E=three"]
-    clock: Annotated[Indices, "5"]
+    clock: Annotated[Indices, "6"]
+    bent: Annotated[Indices, Holds(least=NOBODY, below="d"), "sitting"]
 
     @property
     def there(self) -> bool:
@@ -72,7 +77,8 @@ def chain(width: int, rows: int, trees: int, depth: int) -> Chain:
         empty_forest(trees, depth, rows),
         mix(PRIOR[:2], BOLD),
         mix(PRIOR, BOLD),
-        np.zeros(5, dtype=np.int64),
+        np.zeros(6, dtype=np.int64),
+        np.full(seats, NOBODY, dtype=np.int64),
     )
 
 
@@ -83,7 +89,8 @@ def chain_room(d: int, width: int, rows: int, trees: int, depth: int) -> int:
     seats, nodes, P = min(width, SEATS), (1 << depth) - 1, COLUMNS * (min(width, CURVES) + 1)
     a_row = 4 * width + trees * (nodes + 1) + 3 * P + 16
     checking = 3 * d + rows * width + 3 * seats + LOOKED + 4 * SAMPLE
-    return a_row + max(checking, rows + fitting_room(rows, seats + 1, nodes)) + 64
+    fitting = rows + fitting_room(rows, seats + 1, nodes)
+    return a_row + max(checking, fitting, rows + bent_room(d, width, rows)) + 64
 
 
 def chain_memory(width: int, rows: int, trees: int, depth: int) -> float:
@@ -102,8 +109,8 @@ def heard(of: Chain, span: Floats) -> None:
 
 
 def mend(of: Chain) -> None:
-    """A row in the ring was corrected: seats, curves, cuts and sums are made anew next time."""
-    of.clock[CHECKED], of.clock[BUILT] = 0, min(of.clock[BUILT], 1)
+    """A row in the ring was corrected: what is made of rows is made anew next time."""
+    of.clock[[CHECKED, SEARCHED]], of.clock[BUILT] = 0, min(of.clock[BUILT], 1)
 
 
 def judge_anew(of: Chain, span: tuple[float, float]) -> None:
@@ -117,6 +124,16 @@ def begin_empty(of: Chain, told: int, span: Floats) -> None:
     """Begin after so many rows told, whose labels were in this range."""
     of.clock[STARTED] = told
     heard(of, span)
+
+
+def with_bent(tree: Tree, of: Chain) -> Tree:
+    """A chain as it was saved; of files of before features that bend were looked for, with none."""
+    if not isinstance(tree, dict) or "bent" in tree:
+        return tree
+    clock = tree.get("clock")
+    if isinstance(clock, np.ndarray) and clock.shape == (SEARCHED,):
+        clock = np.append(clock, 0)
+    return {**tree, "clock": clock, "bent": of.bent}
 
 
 def refuse_odd_clock(of: Chain, told: int) -> None:
