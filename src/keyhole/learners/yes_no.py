@@ -251,7 +251,7 @@ class YesNoLearner(Locked):
         if seen is None:
             return explain()
         found = explain(seen)
-        p = self._calibrator.predict(found.prediction)
+        p = self._calibrator_of(seen).predict(found.prediction)
         return replace(found, of="score", probability=p)
 
     def __repr__(self) -> str:
@@ -289,7 +289,8 @@ class YesNoLearner(Locked):
     @locked
     def predict(self, seen: Observation) -> float:
         """The probability of a yes; changes nothing."""
-        return self._calibrator_of(seen).predict(self._score(seen))
+        score = self._score(seen)
+        return self._calibrator_of(seen).predict(score)
 
     def _calibrator_of(self, seen: Observation) -> Forecasters:
         """That of examples that stopped early, once there are any, or of all others."""
@@ -305,6 +306,11 @@ class YesNoLearner(Locked):
                 f"stop_at is a probability of yes or no, above 0.5 and below 1, got {stop_at}"
             )
         inner: Any = self._inner
+        if not hasattr(inner, "next"):
+            raise ProblemError(
+                f"{type(inner).__name__} has no `next`, so it cannot buy step by step: use a "
+                "learner that has it, such as kh.AutoLearner"
+            )
         step: Step = inner.next(seen)
         if not step or stop_at is None:
             return step
