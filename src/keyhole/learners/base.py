@@ -541,6 +541,8 @@ class LearnerBase(Locked, ABC):
         when the first interval is asked for.
         """
         self._residuals.track(coverage)
+        if self._stopped is not None:
+            self._stopped.track(coverage)
 
     @locked
     def residuals(self) -> Residuals:
