@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
@@ -32,7 +33,8 @@ SHARE = 0.05  # of all later ones that go on whatever is known, by a draw of the
 PURPOSE = (1 << 20) + 24  # keeps these draws apart from all others
 AHEAD = 4.0  # with a purse, one example may cost so many times what it lasts for on average
 MOST_GO_ON, KNOWN = 0.9, 64.0  # a step that this share goes on from is none: it is made at once
-PACE = 0.05  # by which the exchange rate of a purse follows what is spent
+PACE = 0.05  # by which the exchange rate of a purse follows what is spent,
+LEAST_RATE, MOST_RATE = sys.float_info.min, sys.float_info.max  # and no further
 
 
 class Stepwise(NamedTuple):
@@ -204,7 +206,8 @@ def follow_purse(learner: AutoLearner, own: Stepwise, ticket: Ticket) -> None:
     target = max(int(learner._state.purse[0]), 1) / rounds
     spent = _counted(learner.problem, ticket.features)
     if own.rate[0] > 0.0:
-        own.rate[0] *= math.exp(PACE * (min(spent / target, AHEAD) - 1.0))
+        rate = own.rate[0] * math.exp(PACE * (min(spent / target, AHEAD) - 1.0))
+        own.rate[0] = min(max(rate, LEAST_RATE), MOST_RATE)
         return
     last = int(ticket.memo[STEP].max())
     less, _, pairs = table.saved[0, last].tolist()
