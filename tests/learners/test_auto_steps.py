@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -120,7 +119,7 @@ def test_who_was_never_asked_for_steps_knows_nothing_of_them() -> None:
         learner = kh.AutoLearner(problem(), seed=4, **MONEY[mode])
         learner.advance(X, y)
         with pytest.raises(kh.ProblemError, match="steps"):
-            learner.ask(steps="yes")  # type: ignore[call-overload]
+            learner.ask(steps="yes")  # type: ignore[arg-type]
         parts = learner.state().parts
         assert "stepwise" not in parts
         assert "stopped" not in parts
@@ -161,7 +160,9 @@ def test_looking_at_the_next_step_changes_nothing(worthy: kh.AutoLearner) -> Non
             assert said[0].reason == said[1].reason
             again = learner.next(kh.Ticket.from_json(ticket.to_json()).fill(seen.values), **how)
             assert repr(again) == repr(said[0])
-        assert not learner.next(seen, stop_at=1e9) or np.isinf(learner.interval(seen, issue=False).width)
+        assert not learner.next(seen, stop_at=1e9) or np.isinf(
+            learner.interval(seen, issue=False).width
+        )
         assert to_bytes(learner) == before
         learner.drop(bought_on(learner, seen, x).ticket)
 
@@ -178,13 +179,11 @@ def test_a_target_of_the_width_of_the_interval() -> None:
     assert reads[0.9] > reads[3.0] > reads[1e9]
     assert reads[1e9] == 150 * len(learner.ask(steps=True).features)
     seen = growing(learner, X[0])
-    for step in iter(lambda: learner.next(seen, stop_at=1.0), None):
-        if not step:
-            assert step.ticket == seen.ticket
-            assert "the 90 % interval is" in step.reason or "was bought" in step.reason
-            break
+    while step := learner.next(seen, stop_at=1.0):
         assert learner.interval(seen, issue=False).width > 1.0
         seen = step.fill(X[0][step.features])
+    assert step.ticket == seen.ticket
+    assert "the 90 % interval is" in step.reason or "was bought" in step.reason
 
 
 @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "1", True, [1.0]])
@@ -514,16 +513,9 @@ def test_wide_data_with_few_seats() -> None:
     assert learner.purse_left is not None
     assert learner.purse_left >= 0
     plain, stepwise = (kh.AutoLearner(kh.Problem(d=d, k=3, budget=6), seed=1) for _ in range(2))
-    assert played(stepwise, X[:12], y[:12]) == [
-        (features.tolist(), predicted)
-        for features, predicted in (
-            (r.features, r.y_hat) for r in itertools.islice(kh.game.rounds(plain, _rows(X, y)), 12)
-        )
-    ]
-
-
-def _rows(X: Floats, y: Floats) -> kh.streams.ArrayStream:
-    return kh.streams.ArrayStream(X, y)
+    found = played(stepwise, X[:12], y[:12])
+    expected = kh.game.rounds(plain, kh.streams.ArrayStream(X[:12], y[:12]))
+    assert found == [(r.features.tolist(), r.y_hat) for r in expected]
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1e140])

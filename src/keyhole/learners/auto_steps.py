@@ -21,6 +21,7 @@ from keyhole.learners.blocks.auto.steps import (
 )
 from keyhole.learners.blocks.draw.philox import uniform
 from keyhole.problem import Floats, Indices, Observation, Problem, Ticket
+from keyhole.problem.labels import cut_off_largest
 from keyhole.problem.state import AT_LEAST_0, Holds
 from keyhole.problem.step import PLAN, STEP, steps_made
 
@@ -157,7 +158,7 @@ def goes_on(learner: AutoLearner, own: Stepwise, seen: Observation) -> tuple[boo
     rate = _rate(learner, own)
     if rate == 0.0:
         return True, "it is within the budget, and nothing else needs the money"
-    guess, later = learner._predict(seen), _later(ticket, here)
+    guess, later = cut_off_largest(learner._predict(seen)), _later(ticket, here)
     price = _prices(learner.problem, ticket, later, rate)
     error, gain = expected_error(own.table, here, guess), 0.0
     gain = gain_of_going_on(own.table, here, guess, later, price)
@@ -176,7 +177,8 @@ def learn_steps(
     guesses = np.empty(len(made))
     for i, s in enumerate(made.tolist()):
         there = np.isin(batch.S, memo[PLAN][memo[STEP] <= s])
-        guesses[i] = learner._guess(ticket, batch, np.where(there, values, np.nan))
+        guess = learner._guess(ticket, batch, np.where(there, values, np.nan))
+        guesses[i] = cut_off_largest(guess)
     _note_who_goes_on(learner, own, ticket, made, guesses)
     learn(own.table, made, guesses, y)
 

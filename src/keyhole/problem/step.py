@@ -128,9 +128,9 @@ def next_features(ticket: Ticket) -> Indices | None:
 
 
 def early_view(seen: Observation) -> Observation | None:
-    """What was seen when the ticket could still grow: if it cannot any more, after one of its steps.
+    """What was seen when the ticket could still grow; None of one that never could.
 
-    Which one goes by the round; None of tickets that never grew.
+    If it cannot any more, what was seen after one of its earlier steps: which, goes by the round.
     """
     ticket = seen.ticket
     if next_features(ticket) is not None:
