@@ -29,7 +29,7 @@ PEEKED: dict[str, Any] = {}
 class Overspends(kh.Zero):
     """Buys one feature more than the budget when it can."""
 
-    def ask(self) -> kh.Ticket:
+    def ask(self, *, steps: bool = False) -> kh.Ticket:
         return self._desk.issue(np.arange(min(self.problem.budget + 1, self.problem.d)))
 
 
@@ -51,7 +51,7 @@ class ShortWeights(kh.Zero):
 class AsksAgain(kh.Zero):
     """Uses up a second ticket on the sly."""
 
-    def ask(self) -> kh.Ticket:
+    def ask(self, *, steps: bool = False) -> kh.Ticket:
         super().ask()
         return super().ask()
 
@@ -59,7 +59,7 @@ class AsksAgain(kh.Zero):
 class Unseeded(kh.FixedSubset):
     """Draws from a generator that nobody seeded."""
 
-    def ask(self) -> kh.Ticket:
+    def ask(self, *, steps: bool = False) -> kh.Ticket:
         return self._desk.issue([random.randrange(self.problem.d)])
 
     def predict(self, seen: kh.Observation) -> float:
