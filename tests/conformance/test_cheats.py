@@ -21,6 +21,7 @@ from keyhole.testing import prices as priced
 from keyhole.testing import streams as stream_checks
 from keyhole.testing.doubts import doubts_leave_no_trace
 from keyhole.testing.intervals import INTERVAL_CHECKS
+from keyhole.testing.steps import STEP_CHECKS
 
 PEEKED: dict[str, Any] = {}
 
@@ -365,7 +366,7 @@ def test_a_learner_that_does_not_learn_is_caught(idle: str) -> None:
 def test_every_check_has_a_cheat() -> None:
     marks = test_the_cheat_is_caught.pytestmark
     caught = {check for mark in marks if mark.name == "parametrize" for _, check in mark.args[1]}
-    elsewhere = set(INTERVAL_CHECKS)  # test_interval_cheats.py
+    elsewhere = {*INTERVAL_CHECKS, *STEP_CHECKS}  # test_interval_cheats.py, test_step_cheats.py
     optional = {extremes.stays_within_the_labels, checks.has_a_sparse_model}
     optional |= {priced.refuses_prices, priced.says_what_would_be_enough}
     assert caught | elsewhere == set(kh.testing.LEARNER_CHECKS) | optional

@@ -347,6 +347,8 @@ class RunningGame:
         if isinstance(self._learner, HasIntervals):
             self._learner.track_coverage(self._coverage)
             self._residuals = self._learner.residuals()
+            stopped = getattr(self._learner, "_stopped", None)
+            self._stopped = copy.deepcopy(stopped) if isinstance(stopped, Residuals) else None
         else:
             self._residuals = Residuals(self.problem.d)
 

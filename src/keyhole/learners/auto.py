@@ -824,6 +824,8 @@ class AutoLearner(LearnerBase):
         refuse_odd_reach(self._state.reach)
         self._refuse_odd_money()
         for ticket in self._desk.open:
+            if PLAN in ticket.memo and self._stepwise is None:
+                raise StateError(f"stepwise: the ticket of round {ticket.round} needs it")
             if ("past" in ticket.memo) != self.past:
                 raise StateError(
                     f"the ticket of round {ticket.round} was asked with another `past`"
@@ -890,16 +892,10 @@ class AutoLearner(LearnerBase):
         Where money matters, what is bought step by step is chosen for it, in batches of its own.
         """
         wide = steps and (self.worth is not None or self.purse is not None)
-        entry, own = self._batches.asking, self._stepwise
-        if entry is not None and own is not None and bool(own.wide[0]) != wide:
-            closed = self._batches.cut()
-            if closed is not None:
-                self._finish(closed)
-            entry = None
+        self._leave_unless(wide)
+        entry = self._batches.asking
         if entry is not None:
             return entry
-        if own is not None:
-            own.wide[0] = wide
         late = self._batches.overdue()
         if late is not None:
             self._finish(late)
@@ -911,6 +907,19 @@ class AutoLearner(LearnerBase):
 
             auto = auto._replace(spending=wider(auto.spending, self.round))
         return self._batches.begin(size, engine.choose(auto, batch, number, self.round, size))
+
+    def _leave_unless(self, wide: bool) -> None:
+        """No more of the current batch if it was chosen for steps and is not wanted so, or not."""
+        own = self._stepwise
+        if own is None or bool(own.wide[0]) == wide:
+            return
+        own.wide[0] = wide
+        closed = self._batches.cut()
+        if closed is not None:
+            self._finish(closed)
+
+    def _before_round(self, t: int) -> None:
+        self._leave_unless(False)  # before a block; single rounds say for themselves
 
     def _room(self) -> Batch:
         """Room for a new batch: that of the current one if nothing of it is missing any more."""

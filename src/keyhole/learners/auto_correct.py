@@ -26,6 +26,7 @@ from keyhole.learners.blocks.auto.state import (
 )
 from keyhole.learners.blocks.sums.past_labels import HALF_LIVES, LAST_LABELS, Past
 from keyhole.problem import Floats, Indices, StateError, Ticket, TicketError
+from keyhole.problem.step import PLAN
 
 if TYPE_CHECKING:
     from keyhole.learners.auto import AutoLearner
@@ -39,6 +40,8 @@ def correct_row(
     """Have the row of a ticket with these values at these places, and with this label."""
     state, ring = learner._state, learner._state.ring
     slot, age = find_row(ring, ticket, learner.round)
+    read = ring.features[slot]
+    places = np.searchsorted(read[read >= 0], ticket.features)[places]
     was, before = ring.values[slot].copy(), float(ring.labels[slot])
     row = was.copy()
     row[places] = values
@@ -89,8 +92,10 @@ def find_row(ring: Ring, ticket: Ticket, round: int) -> tuple[int, int]:
         _refuse_unknown(ring, ticket, round)
     place = int(places[-1])
     slot = int(there[place])
-    read, batch = ring.features[slot], ticket.memo.get("batch")
-    if not np.array_equal(read[read >= 0], ticket.features) or (
+    row, batch = ring.features[slot], ticket.memo.get("batch")
+    read, plan = row[row >= 0], ticket.memo.get(PLAN, ticket.features)  # it may have stopped early
+    whole = np.array_equal(read, plan) and np.isin(ticket.features, plan).all()
+    if not (whole or np.array_equal(read, ticket.features)) or (
         batch is not None and int(batch) != ring.batches[slot]
     ):
         raise TicketError(

@@ -59,7 +59,13 @@ def contributions_of(learner: AutoLearner, seen: Observation) -> Contributions:
     names = tuple(map(learner._name, features.tolist()))
     before = rows_before(told_rows(learner._auto, features).X)
     batch, past = learner._entry(ticket).content, past_of(ticket)
-    predict = predictor(learner._auto, batch, past)
+    whole, at = predictor(learner._auto, batch, past), np.searchsorted(batch.S, features)
+
+    def predict(values: Floats) -> float:
+        row = np.full(len(batch.S), np.nan)  # of an example that stops early, the rest is absent
+        row[at] = values
+        return whole(row)
+
     with np.errstate(all="ignore"):
         key = [learner.seed, ticket.round]
         return contributions(predict, np.array(seen.values), names, before, key)

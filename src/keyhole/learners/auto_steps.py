@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -22,6 +23,7 @@ from keyhole.learners.blocks.auto.steps import (
 )
 from keyhole.learners.blocks.draw.philox import uniform
 from keyhole.problem import Floats, Indices, Observation, Problem, Ticket
+from keyhole.problem.labels import cut_off_largest
 from keyhole.problem.state import AT_LEAST_0, Holds
 from keyhole.problem.step import MOST_STEPS, PLAN, STEP, steps_made
 
@@ -37,7 +39,8 @@ MOST_GO_ON, KNOWN = 0.9, 64.0  # a step that this share goes on from is none: it
 FIRST, ORDERED_BY = 8, 128  # features to begin with, found by so many of the rows told last,
 AGAIN = 1.25  # once so many times as many examples were told
 NOTHING: Floats = np.empty(0)
-PACE = 0.05  # by which the exchange rate of a purse follows what is spent
+PACE = 0.05  # by which the exchange rate of a purse follows what is spent,
+LEAST_RATE, MOST_RATE = sys.float_info.min, sys.float_info.max  # and no further
 
 
 class Stepwise(NamedTuple):
@@ -224,7 +227,7 @@ def goes_on(learner: AutoLearner, own: Stepwise, seen: Observation) -> tuple[boo
     rate = _rate(learner, own)
     if rate == 0.0:
         return True, "it is within the budget, and nothing else needs the money"
-    guess, later = learner._predict(seen), _later(ticket, here)
+    guess, later = cut_off_largest(learner._predict(seen)), _later(ticket, here)
     price = _prices(learner.problem, ticket, later, rate)
     error, gain = expected_error(own.table, here, guess), 0.0
     gain = gain_of_going_on(own.table, here, guess, later, price)
@@ -243,7 +246,8 @@ def learn_steps(
     guesses = np.empty(len(made))
     for i, s in enumerate(made.tolist()):
         there = np.isin(batch.S, memo[PLAN][memo[STEP] <= s])
-        guesses[i] = learner._guess(ticket, batch, np.where(there, values, np.nan))
+        guess = learner._guess(ticket, batch, np.where(there, values, np.nan))
+        guesses[i] = cut_off_largest(guess)
     _note_who_goes_on(learner, own, ticket, made, guesses)
     learn(own.table, made, guesses, y)
 
@@ -273,7 +277,8 @@ def follow_purse(learner: AutoLearner, own: Stepwise, ticket: Ticket) -> None:
     target = max(int(learner._state.purse[0]), 1) / rounds
     spent = _counted(learner.problem, ticket.features)
     if own.rate[0] > 0.0:
-        own.rate[0] *= math.exp(PACE * (min(spent / target, AHEAD) - 1.0))
+        rate = own.rate[0] * math.exp(PACE * (min(spent / target, AHEAD) - 1.0))
+        own.rate[0] = min(max(rate, LEAST_RATE), MOST_RATE)
         return
     last = int(ticket.memo[STEP].max())
     less, _, pairs = table.saved[0, last].tolist()

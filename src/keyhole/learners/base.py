@@ -267,7 +267,8 @@ class LearnerBase(Locked, ABC):
     def next(self, seen: Observation, *, stop_at: float | None = None) -> Step:
         """What to buy next for this example, given what was seen of it; or that enough is known.
 
-        For tickets of `ask(steps=True)`. It changes nothing, and says the same when asked again.
+        For tickets of `ask(steps=True)`. It changes nothing, and says the same when asked again;
+        with a width to stop at, 90 % intervals are tracked from then on, as `interval` does it.
 
         Parameters
         ----------
@@ -541,6 +542,8 @@ class LearnerBase(Locked, ABC):
         when the first interval is asked for.
         """
         self._residuals.track(coverage)
+        if self._stopped is not None:
+            self._stopped.track(coverage)
 
     @locked
     def residuals(self) -> Residuals:

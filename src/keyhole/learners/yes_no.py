@@ -59,7 +59,7 @@ from keyhole.problem.state import (
     pack,
 )
 from keyhole.problem.state_checks import prove
-from keyhole.problem.step import Step, next_features
+from keyhole.problem.step import Step, early_view, next_features
 
 LABELS_PER_REFRESH = 256  # labels between two looks at the model; at first at powers of two
 MIN_LABELS_TO_CALIBRATE = 50  # scores from which on their calibrator is believed
@@ -212,7 +212,7 @@ class YesNoLearner(Locked):
             raise ProblemError("the learner predicts probabilities already: use it as it is")
         self._inner = learner
         self._calibrator, self._linear = Forecasters(), Forecasters()
-        self._stopped: Forecasters | None = None  # of examples for which enough was known early
+        self._stopped: Forecasters | None = None  # of examples that could go on, some of which do
         self._model = no_model()  # as it was when it was last looked at
 
     @property
@@ -251,7 +251,7 @@ class YesNoLearner(Locked):
         if seen is None:
             return explain()
         found = explain(seen)
-        p = self._calibrator.predict(found.prediction)
+        p = self._calibrator_of(seen).predict(found.prediction)
         return replace(found, of="score", probability=p)
 
     def __repr__(self) -> str:
@@ -289,10 +289,15 @@ class YesNoLearner(Locked):
     @locked
     def predict(self, seen: Observation) -> float:
         """The probability of a yes; changes nothing."""
-        return self._calibrator_of(seen).predict(self._score(seen))
+        score = self._score(seen)
+        return self._calibrator_of(seen).predict(score)
 
     def _calibrator_of(self, seen: Observation) -> Forecasters:
-        """That of examples that stopped early, once there are any, or of all others."""
+        """That of examples that could go on, once there are any, or of all others.
+
+        It learns from those that went on too, from what was known before they did: else, when it
+        once says that too little is known, nothing would stop, and it would never learn better.
+        """
         if self._stopped is None or next_features(seen.ticket) is None:
             return self._calibrator
         return self._stopped
@@ -305,6 +310,11 @@ class YesNoLearner(Locked):
                 f"stop_at is a probability of yes or no, above 0.5 and below 1, got {stop_at}"
             )
         inner: Any = self._inner
+        if not hasattr(inner, "next"):
+            raise ProblemError(
+                f"{type(inner).__name__} has no `next`, so it cannot buy step by step: use a "
+                "learner that has it, such as kh.AutoLearner"
+            )
         step: Step = inner.next(seen)
         if not step or stop_at is None:
             return step
@@ -319,10 +329,14 @@ class YesNoLearner(Locked):
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label, 0 or 1."""
         label, score = self.problem.possible_label(yes_or_no(y)), self._score(seen)
+        early = early_view(seen)
+        unfinished = None if early is None else self._score(early)
         self._inner.tell(seen, label)
-        if self._stopped is None and next_features(seen.ticket) is not None:
-            self._stopped = Forecasters(self._calibrator.state())
-        self._calibrator_of(seen).learn(score, label)
+        if unfinished is not None:
+            self._stopped = self._stopped or Forecasters(self._calibrator.state())
+            self._stopped.learn(unfinished, label)
+        if next_features(seen.ticket) is None:
+            self._calibrator.learn(score, label)
         learn_one(self._linear, self._model, seen, label)
         self._look()
 

@@ -48,7 +48,7 @@ def _refuse_unless_planned(
 ) -> None:
     """BudgetError unless a ticket that grows begins with its first step, and can be paid."""
     plan, step = memo[PLAN], memo.get(STEP, np.empty(0))
-    whole = plan.dtype == step.dtype == np.int64 and plan.shape == step.shape == (len(plan),)
+    whole = plan.dtype == step.dtype == np.int64 and plan.shape == step.shape == (plan.size,)
     if (
         not whole
         or not ((plan >= 0) & (plan < problem.d)).all()

@@ -126,3 +126,19 @@ def next_features(ticket: Ticket) -> Indices | None:
         return None
     grown: Indices = plan[step <= later.min()]
     return grown
+
+
+def early_view(seen: Observation) -> Observation | None:
+    """What was seen when the ticket could still grow; None of one that never could.
+
+    If it cannot any more, what was seen after one of its earlier steps: which, goes by the round.
+    """
+    ticket = seen.ticket
+    if next_features(ticket) is not None:
+        return seen
+    made = steps_made(ticket)
+    if len(made) < 2:
+        return None
+    last = made[ticket.round % (len(made) - 1)]
+    features = ticket.memo[PLAN][ticket.memo[STEP] <= last]
+    return Observation(Ticket(ticket.round, features, memo=ticket.memo), seen.at(features))

@@ -18,6 +18,7 @@ from keyhole.testing.helpers import LearnerMaker, make, require
 from keyhole.testing.history import STUDY_CHECKS
 from keyhole.testing.intervals import INTERVAL_CHECKS
 from keyhole.testing.prices import BY_PRICE, PRICED_CHECKS, on_prices
+from keyhole.testing.steps import STEP_CHECKS
 
 EASY_SHAPE = (12, 2, 6)  # d, k, budget
 EASY_SUPPORT, EASY_WEIGHTS, EASY_NOISE = [4, 9], [1.0, -0.8], 0.2
@@ -79,6 +80,7 @@ LEARNER_CHECKS: tuple[Check, ...] = (
     learners.sees_only_what_it_bought_in_blocks,
     *STUDY_CHECKS,
     *INTERVAL_CHECKS,
+    *STEP_CHECKS,
     doubts_leave_no_trace,
 )
 
