@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.blocks.auto.steps import MOST_STEPS
 from keyhole.problem import Floats
-from keyhole.problem.step import PLAN, STEP, Step, next_features
+from keyhole.problem.step import MOST_STEPS, PLAN, STEP, Step, next_features
 from keyhole.saving.api import to_bytes
 
 NAMES = tuple("abcdefgh")

@@ -13,9 +13,8 @@ import pytest
 
 import keyhole as kh
 from benchmarks.attack import states
-from keyhole.learners.blocks.auto.steps import MOST_STEPS
 from keyhole.problem.state import LearnerState
-from keyhole.problem.step import next_features
+from keyhole.problem.step import MOST_STEPS, next_features
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 

@@ -53,11 +53,12 @@ from keyhole.problem.rows import BoughtValues, bought_for, bought_of_rows
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.problem.state import LearnerState, restore, snapshot
 from keyhole.problem.state_checks import prove, prove_tickets
-from keyhole.problem.step import Step, next_features
+from keyhole.problem.step import Step, early_view, next_features
 
 if TYPE_CHECKING:
     from keyhole.learners.correcting import RightValues
 
+STOP_COVERAGE = 0.9  # of the interval that `stop_at` is about
 OF_AUTO = ("model", "explain", "curves", "advice")
 
 P = ParamSpec("P")
@@ -185,6 +186,7 @@ class LearnerBase(Locked, ABC):
         self.seed, self.clip = seed, true_or_false("clip", clip)
         self._desk, self._residuals = Desk(problem), Residuals(problem.d)
         self._stopped: Residuals | None = None  # of examples for which enough was known early
+        self._midway: Residuals | None = None  # of all, while more could be bought
 
     if not TYPE_CHECKING:  # there, a name that is nowhere stays an error
 
@@ -312,7 +314,8 @@ class LearnerBase(Locked, ABC):
         """Why enough is known, if the interval is as narrow as was asked for."""
         if stop_at is None:
             return None
-        width = self.interval(seen, issue=False).width
+        prediction, errors = float(self.predict(seen)), self._midway or self._residuals
+        width = errors.look(prediction, STOP_COVERAGE, bought_for(seen)).width
         return f"the 90 % interval is {width:.3g} wide" if width <= stop_at else None
 
     def _goes_on(self, seen: Observation, grown: Ticket, cost: float) -> tuple[bool, str]:
@@ -328,6 +331,7 @@ class LearnerBase(Locked, ABC):
             prediction = None if self._in_block else self._prediction_of(seen)
             ticket, label = self._desk.settle(seen, y)
             own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
+            self._note_midway(own, label)
             self._learn(own, label)
             if not self._in_block:
                 self._see(bought_for(own), np.array([label]))
@@ -360,12 +364,31 @@ class LearnerBase(Locked, ABC):
             return self._residuals
         return self._stopped
 
+    def _note_midway(self, seen: Observation, label: float) -> None:
+        """Of examples that could go on, whether they did or not: what `stop_at` is judged by.
+
+        A record of those that stopped would never hear again of what it once held to be unsure.
+        """
+        early = early_view(seen)
+        if early is None:
+            return
+        if self._midway is None:
+            self._midway = self._as_a_beginning()
+            self._midway.track(STOP_COVERAGE)
+        guess = cut_off_largest(self._predict(early))
+        self._midway.hear(seen.round, guess, label, bought_for(early))
+
+    def _as_a_beginning(self) -> Residuals:
+        """A copy of the errors so far, which waits for no label."""
+        errors = copy.deepcopy(self._residuals)
+        for round in errors.awaited:
+            errors.forget(round)
+        return errors
+
     def _note_stopped(self, ticket: Ticket) -> None:
         """The first that stopped early is told: from here on their errors are kept apart."""
         if self._stopped is None and next_features(ticket) is not None:
-            self._stopped = copy.deepcopy(self._residuals)
-            for round in self._stopped.awaited:
-                self._stopped.forget(round)
+            self._stopped = self._as_a_beginning()
 
     @locked
     def correct(
@@ -742,8 +765,9 @@ class LearnerBase(Locked, ABC):
     def state(self) -> LearnerState:
         """Everything this learner is, for `keyhole.save`."""
         parts = {**self._parts(), "residuals": self._residuals}
-        if self._stopped is not None:
-            parts["stopped"] = self._stopped
+        for name, errors in (("stopped", self._stopped), ("midway", self._midway)):
+            if errors is not None:
+                parts[name] = errors
         if self._seen is not None:
             parts["reach"] = packed(self._seen)
         return snapshot(self, {"seed": self.seed, **self.settings()}, **parts)
@@ -757,7 +781,7 @@ class LearnerBase(Locked, ABC):
             prove(part, where, sizes)
         if cls.MEMOS is not None:
             prove_tickets(learner._desk, cls.MEMOS, sizes)
-        for part in ("residuals", "stopped"):
+        for part in ("residuals", "stopped", "midway"):
             if part in state.parts:  # not in files from before there were any
                 errors = Residuals(learner.problem.d).with_arrays(state.part(part))
                 errors.refuse_unless_open({t.round for t in learner._desk.open})

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from keyhole.learners.blocks.auto import steps as compiled
-from keyhole.learners.blocks.auto.steps import BINS, MOST_STEPS, RECENT, Steps, ends_of_steps
+from keyhole.learners.blocks.auto.steps import BINS, RECENT, Steps, ends_of_steps
 from keyhole.problem import Floats
+from keyhole.problem.step import MOST_STEPS
 
 FADE, PRIOR, LARGEST, FREE, FEWEST, FEW_PAIRS = 0.999, 6.0, 50.0, 30, 64, 20
 Told = list[tuple[list[int], list[float], float]]  # steps, what was predicted after each, label
