@@ -21,6 +21,7 @@ from keyhole.learners.auto_steps import (
     goes_on,
     learn_steps,
     new_stepwise,
+    step_lines,
     plan,
     wider,
 )
@@ -657,7 +658,7 @@ class AutoLearner(LearnerBase):
         names = [expert.name for expert in self._experts]
         heard = dict(zip(names, shares(state.mixture).tolist(), strict=True))
         words = *layer_words(self._last), cost, *found.together, *chain_words(self._chain)
-        return Explanation(self.round, lines, heard, self.bound(), *words)
+        return Explanation(self.round, lines, heard, self.bound(), *words, step_lines(self))
 
     @locked
     def curves(self) -> Curves | None:
@@ -689,7 +690,8 @@ class AutoLearner(LearnerBase):
         span = memory_span(lead, self.parts.taus)
         told = self._told_before_aside()
         return advised(
-            *(self._settings, self._state, found, lead, span, self.round, reads, waiting, told)
+            *(self._settings, self._state, found, lead, span, self.round, reads, waiting, told),
+            step_lines(self),
         )
 
     def _prices(self) -> Callable[[ArrayLike], float] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 
 from keyhole.learners.blocks.auto import engine
+from keyhole.learners.blocks.auto.advice import StepLine
 from keyhole.learners.blocks.auto.spending import Spending
 from keyhole.learners.blocks.auto.steps import (
     MOST_STEPS,
@@ -195,6 +196,27 @@ def _note_who_goes_on(
         gain = gain_of_going_on(own.table, s, guess, later, price)
         own.went[s] *= 0.99
         own.went[s] += (1.0 if gain > 0.0 else 0.0), 1.0
+
+
+def step_lines(learner: AutoLearner) -> tuple[StepLine, ...]:
+    """The steps of the current batch and what is known of each; none if it is bought at once."""
+    own, current = learner._stepwise, learner._batches.current
+    if own is None or current is None or int(own.batch[0]) != current.number:
+        return ()
+    S, lines, before = current.content.S, list[StepLine](), set[int]()
+    step, problem = own.step[: len(S)], learner.problem
+    made = np.unique(step).tolist()
+    if len(made) < 2:
+        return ()
+    for s in made:
+        so_far = S[step <= s].tolist()
+        bought = set(so_far) if problem.prices is None else problem.prices.needed(so_far)
+        items = tuple(problem.item(i) for i in sorted(bought - before))
+        (wanted, asked), (lost, many) = own.went[s].tolist(), own.table.errors[s].sum(axis=0)
+        goes_on = wanted / asked if asked and s != made[-1] else None
+        lines.append(StepLine(items, goes_on, float(lost / many) if many else None))
+        before = bought
+    return tuple(lines)
 
 
 def follow_purse(learner: AutoLearner, own: Stepwise, ticket: Ticket) -> None:
