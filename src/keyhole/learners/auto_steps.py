@@ -33,6 +33,7 @@ SHARE = 0.05  # of all later ones that go on whatever is known, by a draw of the
 PURPOSE = (1 << 20) + 24  # keeps these draws apart from all others
 AHEAD = 4.0  # with a purse, one example may cost so many times what it lasts for on average
 MOST_GO_ON, KNOWN = 0.9, 64.0  # a step that this share goes on from is none: it is made at once
+AGAIN = 0.9  # what is known of steps made at once counts so much less with each batch
 PACE = 0.05  # by which the exchange rate of a purse follows what is spent
 
 
@@ -112,6 +113,7 @@ def plan(learner: AutoLearner, own: Stepwise, number: int, batch: Batch) -> Indi
         at_once = int(np.argmin(sure)) if not sure.all() else MOST_STEPS
         own.step[:] = 0
         own.step[: len(step)] = np.maximum(step, min(at_once, int(step.max(initial=0))))
+        own.went[:at_once] *= AGAIN
         own.batch[0] = number
     return own.step[: len(batch.S)].copy()
 
@@ -141,11 +143,15 @@ def _later(ticket: Ticket, made: int) -> Indices:
     return later
 
 
+def _warm(learner: AutoLearner) -> int:
+    """How many examples go on before anything is known."""
+    return max(WARM - int(learner._state.studied[0]), WARM_AFTER_HISTORY)
+
+
 def goes_on(learner: AutoLearner, own: Stepwise, seen: Observation) -> tuple[bool, str]:
     """Whether an example goes on to the next step of its ticket, and why."""
-    ticket, told = seen.ticket, int(own.table.many.max())
+    ticket, told, warm = seen.ticket, int(own.table.many.max()), _warm(learner)
     here = int(steps_made(ticket)[-1])
-    warm = max(WARM - int(learner._state.studied[0]), WARM_AFTER_HISTORY)
     drawn = [uniform(learner.seed, ticket.round, PURPOSE, i) for i in range(2)]
     if told < warm:
         if drawn[1] < learner._share_of_purse(ticket):
@@ -184,7 +190,7 @@ def _note_who_goes_on(
     learner: AutoLearner, own: Stepwise, ticket: Ticket, made: Indices, guesses: Floats
 ) -> None:
     rate = _rate(learner, own)
-    if rate == 0.0:
+    if rate == 0.0 or int(own.table.many.max()) < _warm(learner):
         return
     step, plan = ticket.memo[STEP], ticket.memo[PLAN]
     for s, guess in zip(made.tolist(), guesses.tolist(), strict=True):
