@@ -21,8 +21,8 @@ from keyhole.learners.auto_steps import (
     goes_on,
     learn_steps,
     new_stepwise,
-    step_lines,
     plan,
+    step_lines,
     wider,
 )
 from keyhole.learners.auto_sums import add_to_auto

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from keyhole.analysis.hindsight import Hindsight
 from keyhole.game.ledger import Ledger
 from keyhole.learners.blocks.auto.advice import Advice
-from keyhole.problem import Interval, Problem
+from keyhole.problem import Interval
 from keyhole.problem.display import counted
 from keyhole.problem.prices import Prices
 from keyhole.report.number_format import Fact, amount, brief, brief_span, mean_amount, number
@@ -249,7 +249,8 @@ def how_far(ledger: Ledger) -> str:
     """After how many items examples stopped that were bought step by step, most often first.
 
     >>> from collections import Counter
-    >>> ledger = Ledger(Problem(d=9, k=1, budget=9))
+    >>> import keyhole as kh
+    >>> ledger = Ledger(kh.Problem(d=9, k=1, budget=9))
     >>> ledger.stepwise, ledger.stopped_after = 100, Counter({1: 60, 3: 20, 2: 5, 4: 3, 6: 2})
     >>> how_far(ledger)
     'after 1 item 60%, 3 items 20%, 2 items 5%, others 5%'

@@ -76,8 +76,8 @@ class Explanation:
     the label's variance that all features worth keeping explain together, and `explained_error` its
     standard error; None if there are none. `shapes` are the shares of that prediction as it is,
     with curves, and with trees in what is predicted; `shapes_save` the share of the squared error
-    of late that the better of both saves. `steps` are those that examples make which are bought step
-    by step (`ask(steps=True)`), in order; empty if the current batch is not.
+    of late that the better of both saves. `steps` are those of examples that are bought step by
+    step (`ask(steps=True)`), in order; empty if the current batch is not.
 
     Examples
     --------
