@@ -10,6 +10,7 @@ from sklearn.ensemble import (  # type: ignore[import-untyped]
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from threadpoolctl import threadpool_limits
 
 from benchmarks.common import Row
 from benchmarks.steps.parts import LONGEST, OLD, WORTHS, Rows, rows_of
@@ -29,7 +30,8 @@ def run_trees(source: Path | str, seed: int) -> Row:
     half, rest = len(rows.y) // 2, 3 * len(rows.y) // 4
     problem, variance = rows.problem(max(rows.how.budgets)), float(rows.y.var())
     sets = nested_sets(problem, rows.X[:half], rows.y[:half])
-    guesses = np.column_stack([_fitted(rows, S, half) for S in sets])
+    with threadpool_limits(1):  # as many games as there are cores run beside it
+        guesses = np.column_stack([_fitted(rows, S, half) for S in sets])
     prices = np.array([problem.cost(S) for S in sets])
     known, steps = new_steps(), np.arange(len(sets), dtype=np.int64)
     for i in range(half, rest):

@@ -93,7 +93,11 @@ def run_game(source: Path | str, way: str, level: float, history: int, seed: int
     ledger = kh.play(learner, ArrayStream(X, y), steps=steps)
     late = len(y) // 2
     return {
-        "source": rows.name, "way": way, "level": level, "history": history, "seed": seed,
+        "source": rows.name,
+        "way": way,
+        "level": level,
+        "history": history,
+        "seed": seed,
         "loss": ledger.mean_loss / variance,
         "spent": ledger.spent / ledger.rounds,
         "late loss": float(np.mean((y - ledger.predictions)[late:] ** 2)) / variance,

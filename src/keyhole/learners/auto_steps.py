@@ -33,7 +33,7 @@ SHARE = 0.05  # of all later ones that go on whatever is known, by a draw of the
 PURPOSE = (1 << 20) + 24  # keeps these draws apart from all others
 AHEAD = 4.0  # with a purse, one example may cost so many times what it lasts for on average
 MOST_GO_ON, KNOWN = 0.9, 64.0  # a step that this share goes on from is none: it is made at once
-AGAIN = 0.9  # what is known of steps made at once counts so much less with each batch
+AGAIN = 0.25  # what is known of steps made at once counts so much less with each batch
 PACE = 0.05  # by which the exchange rate of a purse follows what is spent
 
 
