@@ -10,7 +10,7 @@ from sklearn.ensemble import (  # type: ignore[import-untyped]
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.common import Row
 from benchmarks.steps.parts import LONGEST, OLD, WORTHS, Rows, rows_of

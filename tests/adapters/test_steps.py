@@ -1,6 +1,7 @@
 """Estimators of scikit-learn that fetch columns on demand."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,13 @@ import keyhole as kh
 from keyhole.adapters.sklearn import KeyholeClassifier, KeyholeRegressor
 from keyhole.problem import Floats, Indices
 
-HOW = {"sparsity": 2, "budget": 3, "prices": [1, 1, 1], "worth": 20.0, "steps": True}
+HOW: dict[str, Any] = {
+    "sparsity": 2,
+    "budget": 3,
+    "prices": [1, 1, 1],
+    "worth": 20.0,
+    "steps": True,
+}
 
 
 class Shelf:
@@ -67,7 +74,7 @@ def test_what_does_not_arrive_is_absent_and_bad_calls_are_refused() -> None:
     with pytest.raises(kh.ProblemError, match="worth="):
         KeyholeRegressor(steps=True).fit(X, y)
     with pytest.raises(kh.ProblemError, match="steps"):
-        KeyholeRegressor(steps="yes").fit(X, y)
+        KeyholeRegressor(**{**HOW, "steps": "yes"}).fit(X, y)
 
 
 def test_pickles_of_before_have_no_steps() -> None:

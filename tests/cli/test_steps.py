@@ -1,15 +1,13 @@
 """keyhole run --steps: what it needs, and what the summary says."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from keyhole.cli.app import app
 from keyhole.cli.spending import SpendingRule, refuse_steps_without
 from keyhole.problem import ProblemError
+from tests.helpers.cli import answer, in_this_process
 
 
 @pytest.fixture
@@ -34,12 +32,11 @@ def test_steps_need_a_price_of_errors_or_a_purse() -> None:
 
 def test_the_summary_says_how_far_rows_went(files: tuple[str, str]) -> None:
     rows, prices = files
-    given = ["run", rows, "-t", "ill", "--prices", prices, "--worth", "300", "--sparsity", "2"]
-    shown = CliRunner().invoke(app, [*given, "--steps"], catch_exceptions=False).output
+    given = "run", rows, "-t", "ill", "--prices", prices, "--worth", "300", "--sparsity", "2"
+    shown = in_this_process(*given, "--steps").stdout
     assert "rows that stopped early" in shown
     assert "saved by stopping" in shown
-    told = json.loads(CliRunner().invoke(app, [*given, "--steps", "--json"]).output)
+    told = answer(in_this_process(*given, "--steps", "--json"))
     assert told["steps"]["rounds"] == 900
     assert told["money"]["spent"] + told["steps"]["not_bought"] == 900 * 63
-    plain = CliRunner().invoke(app, given).output
-    assert "stopped early" not in plain
+    assert "stopped early" not in in_this_process(*given).stdout
