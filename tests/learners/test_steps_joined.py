@@ -8,7 +8,7 @@ import pytest
 import keyhole as kh
 from keyhole.learners import auto_steps
 
-N = 2500
+N = 4000
 
 
 def stopped_late() -> float:
@@ -18,7 +18,7 @@ def stopped_late() -> float:
     severity = np.where(clear, rng.choice([-2.0, 2.0], N), rng.normal(0.0, 0.5, N))
     tests = [severity + sd * rng.normal(size=N) for sd in (0.5, 0.4, 0.05)]
     X = np.column_stack([rng.normal(size=(N, 2)), *tests, rng.normal(size=(N, 6))])
-    problem = kh.Problem(11, 3, 200, prices=[0, 0, 2, 15, 60, 10, 10, 10, 10, 10, 10])
+    problem = kh.Problem(11, 3, 400, prices=[0, 0, 2, 15, 60, 10, 10, 10, 10, 10, 10])
     learner = kh.YesNoLearner(kh.AutoLearner(problem, seed=0, worth=1000))
     y, shares = (severity > 0).astype(float), list[float]()
     for part in (slice(N - 1000), slice(N - 1000, N)):
