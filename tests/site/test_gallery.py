@@ -10,9 +10,9 @@ from tools.site import gallery
 from tools.site.gallery import drawn, pages
 
 
-def test_there_are_eight_and_each_shows_its_picture() -> None:
+def test_there_are_nine_and_each_shows_its_picture() -> None:
     index = (gallery.FOLDER / "index.md").read_text()
-    assert len(pages()) == 8
+    assert len(pages()) == 9
     for page in pages():
         text = page.read_text()
         assert ">>> figure = " in text, page.name

@@ -41,6 +41,7 @@ _base = extra("sklearn.base", "sklearn")
 FLOAT_TYPES = [np.float64, np.float32]
 MIN_ERROR_ROWS = 30  # fewer say too little about how far a model is off
 Classes = Sequence[Any] | ArrayLike | None
+Fetch = Callable[[int, Indices], ArrayLike]  # a row, columns of it; their values
 
 if TYPE_CHECKING:
 
@@ -87,6 +88,7 @@ class BudgetEstimator(_Estimator):
         panels: Any = None,
         worth: float | None = None,
         shapes: bool = False,
+        steps: bool = False,
     ) -> None:
         self.sparsity = sparsity
         self.budget = budget
@@ -98,6 +100,7 @@ class BudgetEstimator(_Estimator):
         self.panels = panels
         self.worth = worth
         self.shapes = shapes
+        self.steps = steps
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Begin anew and play all rows, `passes` times over."""
@@ -126,6 +129,11 @@ class BudgetEstimator(_Estimator):
         refuse_worth_without(True if self._priced else None, self.learner, self.worth)
         if true_or_false("shapes", self.shapes) and self.learner != "auto":
             raise ProblemError(f"shapes=True is for learner='auto', got learner={self.learner!r}")
+        if true_or_false("steps", self.steps) and self.worth is None:
+            raise ProblemError(
+                "steps=True stops where going on is not worth its price: give prices=[...] and "
+                "worth=..., what one unit of squared error is worth, too"
+            )
 
     def _learn(
         self,
@@ -174,6 +182,19 @@ class BudgetEstimator(_Estimator):
         rows = _validation.validate_data(self, X, dtype=FLOAT_TYPES, reset=False)
         scores: Floats = self.model_.predict(rows[:, self.support_])
         return scores
+
+    def _step_by_step(self, fetch: Fetch, n: int) -> Floats:
+        """What the learner predicts of n rows of which it buys one step after the other."""
+        _validation.check_is_fitted(self)
+        learner, predictions = copy.deepcopy(self.learner_), np.empty(whole_number("n", n, 0))
+        for row in range(n):
+            ticket = learner.ask(steps=True)
+            seen = ticket.fill(fetch(row, ticket.features))
+            while step := learner.next(seen):
+                seen = step.fill(fetch(row, step.features))
+            predictions[row] = learner.predict(seen)
+            learner.drop(seen.ticket)
+        return predictions
 
     def _begin(self) -> None:
         """A new learner, for the features that validation has found."""
@@ -226,7 +247,12 @@ class BudgetEstimator(_Estimator):
 
     def _play(self, stream: BlockStream, passes: int = 1) -> Self:
         recent, often = RecentRows(), repeat(stream, passes)
-        ledger = play(self.learner_, often, keep_predictions=False, observers=[recent])
+        ledger = play(
+            *(self.learner_, often),
+            keep_predictions=False,
+            observers=[recent],
+            steps=bool(self.steps),
+        )
         self.n_reads_ += int(ledger.reads.sum())
         self.spent_ = round(self.spent_ + ledger.spent, MAX_DECIMALS)
         self._take_over(self.learner_)
@@ -257,7 +283,7 @@ class BudgetEstimator(_Estimator):
             state = {**state, "learner_": from_bytes(state["learner_"])}
         # Pickles from before there was history, and from before there were prices.
         later: dict[str, Any] = {"history": None, "prices": None, "panels": None, "worth": None}
-        later["shapes"] = False
+        later["shapes"] = later["steps"] = False
         if "learner_" in state:
             later["spent_"] = float(state["n_reads_"])
             later["cost_"] = float(len(state["support_"]))
@@ -308,6 +334,9 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
         With learner "auto": predict with a `keyhole.ShapeModel`, where features have curves and
         small trees, instead of the linear model. It has at most as many features, which may be
         others; what is bought in training is the same.
+    steps
+        With `worth`: rows are bought step by step in training, and no more of a row than is worth
+        its price. `predict_stepwise` then knows when to stop.
 
     Attributes
     ----------
@@ -388,6 +417,29 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
         """The final model's predictions; of every row only `support_` is used."""
         return self._scores(X)
 
+    def predict_stepwise(self, fetch: Fetch, n: int) -> Floats:
+        """The learner's predictions for n rows of which columns are fetched on demand.
+
+        `fetch(row, columns)` returns the values of these columns, by number, of that row; NaN where
+        one did not arrive. It is called once for each step, and never twice for the same value: no
+        more is fetched of a row than `learner_` finds worth its price (`steps`), else all that it
+        reads of a row. These are predictions of the learner, not of `model_`. Changes nothing.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).standard_normal((1500, 3))
+        >>> y = np.where(abs(X[:, 0]) > 0.3, X[:, 0] > 0, X[:, 1] > 0).astype(float)
+        >>> how = {"sparsity": 2, "budget": 3, "prices": [1, 1, 1], "worth": 20.0, "steps": True}
+        >>> model, fetched = KeyholeRegressor(**how, random_state=0).fit(X, y), []
+        >>> def fetch(row, columns):
+        ...     fetched.extend(columns)
+        ...     return X[row, columns]
+        >>> right = (model.predict_stepwise(fetch, 500) > 0.5) == y[:500]
+        >>> bool(right.mean() > 0.9), len(fetched) / 500 < 2
+        (True, True)
+        """
+        return self._step_by_step(fetch, n)
+
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> Floats:
         """Where the labels will be, in a share `coverage` of rows: low and high, a row each.
 
@@ -417,7 +469,7 @@ class KeyholeClassifier(_Classifier, BudgetEstimator):
 
     Parameters
     ----------
-    sparsity, budget, learner, passes, random_state, history, prices, panels, worth, shapes
+    sparsity, budget, learner, passes, random_state, history, prices, panels, worth, shapes, steps
         As in `KeyholeRegressor`. A `history` that is a stream has the
         labels 0 and 1; one that is a pair (X_old, y_old) has the classes.
 
@@ -480,6 +532,11 @@ class KeyholeClassifier(_Classifier, BudgetEstimator):
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The probabilities of both classes, a row each; of X only `support_` is used."""
         p = self._probabilities(X)
+        return np.column_stack([1.0 - p, p])
+
+    def predict_proba_stepwise(self, fetch: Fetch, n: int) -> Floats:
+        """The probabilities of both classes for n rows, as `KeyholeRegressor.predict_stepwise`."""
+        p = self._step_by_step(fetch, n)
         return np.column_stack([1.0 - p, p])
 
     def decision_function(self, X: ArrayLike) -> Floats:

@@ -94,6 +94,7 @@ def recorded(
         diagnosed=reported,
         audit=player.audit,
         coverage=player.coverage,
+        steps=player.steps,
     )
     keeper = None
     if keep.save is not None:

@@ -20,6 +20,14 @@ class LearnerOptions:
     seed: options.Seed = 0
     audit: options.Audit = 0.0
     coverage: options.Coverage = None
+    steps: Annotated[
+        bool,
+        typer.Option(
+            "--steps",
+            help="Buy each row step by step: look at a value before paying for the next, and stop "
+            "when enough is known. Needs --worth or --purse.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -74,12 +82,18 @@ def run(
       damp,,inspection
       wiring,12.50,inspection
 
+    With --steps, each row is bought in steps, the most useful item for the money first. After each
+    step the learner asks whether going on is worth its price for a row that looks like this one;
+    --worth or --purse says what money is worth. The summary shows how far rows went and what
+    stopping saved. Where all items cost the same, give each the price 1.
+
     \b
     Examples:
       keyhole run
       keyhole run --prices clinic --budget 30
       keyhole run flats.csv --target rent --prices prices.csv --budget 40
       keyhole run flats.csv --target rent --prices prices.csv --worth 0.5
+      keyhole run flats.csv --target rent --prices prices.csv --worth 0.5 --steps
       keyhole run flats.csv --target rent --budget 8 --sparsity 4
       keyhole run new.csv --target rent --history old.csv
       keyhole run patients.csv --target outcome --positive ill
@@ -92,11 +106,19 @@ def run(
     from keyhole.cli.run_summary import facts, show
     from keyhole.cli.sizes import choose_sizes
     from keyhole.cli.source import open_history, open_source
-    from keyhole.cli.spending import capped, make_player, read_spending_rule, refuse_other_learners
+    from keyhole.cli.spending import (
+        capped,
+        make_player,
+        read_spending_rule,
+        refuse_other_learners,
+        refuse_steps_without,
+    )
 
     source = open_source(file, reading, money.pricing)
     spending = read_spending_rule(money, source)
     refuse_other_learners([player.learner], spending)
+    if player.steps:
+        refuse_steps_without(spending, player.audit)
     history = open_history(file, reading, past, source)
     size = capped(size, spending, source.pricing)
     sizes = choose_sizes(source, size, None if history is None else history.stream)

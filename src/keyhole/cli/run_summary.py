@@ -12,7 +12,7 @@ from keyhole.cli.source import say_findings
 from keyhole.problem.sparse_model import not_known
 from keyhole.report.number_format import doubt
 from keyhole.report.run import LAST, MEAN
-from keyhole.report.tables import Score, in_hindsight, of_model, scores, sentences
+from keyhole.report.tables import Score, how_far, in_hindsight, of_model, scores, sentences
 
 MAX_FEATURES_LISTED = 12  # features in the list of what was bought
 BAR_WIDTH = 24  # characters
@@ -81,8 +81,25 @@ def _costs(done: RecordedRun) -> list[tuple[str, str, str]]:
     run, money = done.run, done.money
     reads = f"{number(run.ledger.mean_reads)} of {run.problem.d:,}"
     if money is not None:
-        return [*money.spent_rows(), ("features read per example", reads, "")]
+        return [*money.spent_rows(), *_steps_rows(done), ("features read per example", reads, "")]
     return [("features read per example", reads, f"{run.saved:.0%} saved")]
+
+
+def _steps_rows(done: RecordedRun) -> list[tuple[str, str, str]]:
+    """How far rows went that were bought step by step, and what that saved."""
+    ledger = done.run.ledger
+    if not ledger.stepwise:
+        return []
+    saved, whole = ledger.not_bought, ledger.not_bought + ledger.spent
+    share = saved / whole if whole else 0.0
+    return [
+        ("rows that stopped early", f"{ledger.stopped_share:.0%}", how_far(ledger)),
+        (
+            "saved by stopping",
+            f"{number(saved / ledger.stepwise)} per example",
+            f"{share:.0%} of what all steps would have cost",
+        ),
+    ]
 
 
 def _model(done: RecordedRun) -> None:

@@ -99,6 +99,20 @@ def refuse_other_learners(names: Sequence[str], spending: SpendingRule) -> None:
             )
 
 
+def refuse_steps_without(spending: SpendingRule, audit: float) -> None:
+    """ProblemError for --steps where nothing says when going on is worth its price."""
+    if not spending.option:
+        raise ProblemError(
+            "--steps stops buying where going on is not worth its price: give --prices FILE.csv, "
+            "and --worth V (what one unit of squared error is worth) or --purse P, too"
+        )
+    if audit:
+        raise ProblemError(
+            f"--audit {audit:g} plays blocks again; with --steps rows are played one by one, and "
+            "what was not bought is never handed over: leave --audit out"
+        )
+
+
 def make_player(
     name: str, problem: Problem, seed: int, spending: SpendingRule, answers: Answers | None
 ) -> Learner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from array import array
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -60,6 +61,10 @@ class Ledger:
     intervals were together; and the list `intervals`, low and high end of each round, NaN where
     none was asked for. `coverage` is what they were meant to cover, else None.
 
+    Of rounds bought step by step there are three sums more: `stepwise`, how many there were,
+    `stopped_after`, by how many items the number of those that stopped there, before the last step,
+    and `not_bought`, what the steps that they did not make would have cost.
+
     Parameters
     ----------
     problem
@@ -97,6 +102,8 @@ class Ledger:
         self.bounded = self.covered = 0
         self.width = 0.0
         self._ends = array("d")  # low, high, low, high, ...
+        self.stepwise = self._not_bought = 0
+        self.stopped_after = Counter[int]()
 
     @property
     def reads(self) -> Indices:
@@ -159,6 +166,17 @@ class Ledger:
         counts = self.reads if self.problem.prices is None else self._orders
         return {self.problem.item(i): many for i, many in enumerate(counts.tolist())}
 
+    @property
+    def stopped_share(self) -> float:
+        """Of the rounds bought step by step, those that stopped before the last step."""
+        return self.stopped_after.total() / self.stepwise if self.stepwise else math.nan
+
+    @property
+    def not_bought(self) -> float:
+        """What the steps would have cost that were not made; without prices, how many features."""
+        prices = self.problem.prices
+        return float(self._not_bought) if prices is None else prices.money(self._not_bought)
+
     def total(self, worth: float) -> float:
         """What the game cost in money where one unit of squared error is worth that much."""
         return exchange_rate("worth", worth) * self.loss + self.spent
@@ -204,8 +222,21 @@ class Ledger:
             self._orders[list(needed)] += 1
             self._spent += cost
             self._most_spent = max(self._most_spent, cost)
+        if played.plan is not None:
+            self._add_steps(played, played.plan)
         if self.keep_predictions:
             self._predictions.append(played.y_hat)
+
+    def _add_steps(self, played: Round, plan: Indices) -> None:
+        prices, bought = self.problem.prices, played.features.tolist()
+        self.stepwise += 1
+        if played.stopped:
+            items = len(bought) if prices is None else len(prices.needed(bought))
+            self.stopped_after[items] += 1
+        if prices is None:
+            self._not_bought += len(plan) - len(bought)
+        else:
+            self._not_bought += prices.count(plan.tolist()) - prices.count(bought)
 
     def add_block(
         self, first_round: int, bought: NDArray[np.int32], y: Floats, y_hat: Floats
@@ -278,6 +309,9 @@ class Ledger:
         both._spent = self._spent + later._spent
         both._most_spent = max(self._most_spent, later._most_spent)
         both._orders = self._orders + later._orders
+        both.stepwise = self.stepwise + later.stepwise
+        both.stopped_after = self.stopped_after + later.stopped_after
+        both._not_bought = self._not_bought + later._not_bought
         both.checkpoints = [
             *(replace(c, counts=counts) for c in self.checkpoints),
             *(
@@ -333,6 +367,8 @@ class Ledger:
         if self.problem.prices is not None:
             said += f" for {self.spent / self.rounds:.6g} of {self.full_cost / self.rounds:.6g}"
         said += f" ({self.saved:.0%} saved)"
+        if self.stepwise:
+            said += f"; {self.stopped_share:.0%} of examples stopped early"
         if self.bounded:
             said += (
                 f"; {self.covered_share:.1%} within intervals meant for {self.coverage:.4g}, "

@@ -36,7 +36,7 @@ from keyhole.problem import (
     real_numbers,
 )
 from keyhole.problem.rows import ArrayOrLazyRow, ArrayOrLazyRows, LazyRows, are_lazy, is_lazy_row
-from keyhole.problem.step import Step, next_features
+from keyhole.problem.step import PLAN, Step
 
 
 def sell(problem: Problem, ticket: Ticket, x: ArrayOrLazyRow) -> Observation:
@@ -171,7 +171,8 @@ def play_round(
         features = np.array(seen.ticket.features)
     y_hat = real_prediction(learner, number, learner.predict(seen))
     learner.tell(seen, label)
-    return Round(number, features, label, y_hat, steps and next_features(seen.ticket) is not None)
+    plan = np.array(seen.ticket.memo.get(PLAN, features)) if steps else None
+    return Round(number, features, label, y_hat, plan)
 
 
 def _bought_on(

@@ -19,7 +19,7 @@ from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import Choice, LearnerBase, locked
 from keyhole.learners.batches import Batches, Entry
 from keyhole.learners.blocks.auto import engine
-from keyhole.learners.blocks.auto.advice import Advice
+from keyhole.learners.blocks.auto.advice import Advice, StepLine
 from keyhole.learners.blocks.auto.batch import Batch, narrowed, new_batch, tidy
 from keyhole.learners.blocks.auto.chain import (
     AS_IT_IS,
@@ -262,6 +262,7 @@ class AutoLearner(LearnerBase):
         self._late = np.zeros(1, dtype=np.int64)  # labels told when a later ticket had been asked
         self._played = np.zeros(2, dtype=np.int64)  # labels told before the last study, and before
         self._stepwise: Stepwise | None = None  # from the first ticket on that grows
+        self._ends_of_plans = dict[bytes, tuple[Indices, Floats]]()  # derived: what steps cost
         self.worth, self.horizon = worth, horizon
         self.purse = None if purse is None else float(money("purse", purse))
         self._state.purse[0] = purse_units(problem, purse)
@@ -504,6 +505,14 @@ class AutoLearner(LearnerBase):
         if self.purse is not None:
             auto_steps.follow_purse(self, own, seen.ticket)
 
+    def _step_lines(self) -> tuple[StepLine, ...]:
+        """What is known of the steps of the current batch; none if it is bought at once."""
+        if self._stepwise is None:
+            return ()
+        from keyhole.learners.auto_steps import step_lines
+
+        return step_lines(self, self._stepwise)
+
     def _share_of_purse(self, ticket: Ticket) -> float:
         """How much of its whole plan an example may cost on average; 1 without a purse."""
         prices, horizon = self.problem.prices, self._auto.spending.horizon
@@ -659,7 +668,7 @@ class AutoLearner(LearnerBase):
         names = [expert.name for expert in self._experts]
         heard = dict(zip(names, shares(state.mixture).tolist(), strict=True))
         words = *layer_words(self._last), cost, *found.together, *chain_words(self._chain)
-        return Explanation(self.round, lines, heard, self.bound(), *words)
+        return Explanation(self.round, lines, heard, self.bound(), *words, self._step_lines())
 
     @locked
     def curves(self) -> Curves | None:
@@ -691,7 +700,8 @@ class AutoLearner(LearnerBase):
         span = memory_span(lead, self.parts.taus)
         told = self._told_before_aside()
         return advised(
-            *(self._settings, self._state, found, lead, span, self.round, reads, waiting, told)
+            *(self._settings, self._state, found, lead, span, self.round, reads, waiting, told),
+            self._step_lines(),
         )
 
     def _prices(self) -> Callable[[ArrayLike], float] | None:

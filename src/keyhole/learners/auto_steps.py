@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 
 from keyhole.learners.blocks.auto import engine
+from keyhole.learners.blocks.auto.advice import StepLine
 from keyhole.learners.blocks.auto.last_layer import noted, recalled
 from keyhole.learners.blocks.auto.ring import rows_since
 from keyhole.learners.blocks.auto.spending import Spending
@@ -37,10 +38,12 @@ PURPOSE = (1 << 20) + 24  # keeps these draws apart from all others
 AHEAD = 4.0  # with a purse, one example may cost so many times what it lasts for on average
 MOST_GO_ON, KNOWN = 0.9, 64.0  # a step that this share goes on from is none: it is made at once
 FIRST, ORDERED_BY = 8, 128  # features to begin with, found by so many of the rows told last,
-AGAIN = 1.25  # once so many times as many examples were told
+ORDERED_AGAIN = 1.25  # once so many times as many examples were told
+MOST_PLANS = 256  # whose costs are kept
 NOTHING: Floats = np.empty(0)
 PACE = 0.05  # by which the exchange rate of a purse follows what is spent,
 LEAST_RATE, MOST_RATE = sys.float_info.min, sys.float_info.max  # and no further
+AGAIN = 0.25  # what is known of steps made at once counts so much less with each batch
 
 
 class Stepwise(NamedTuple):
@@ -132,7 +135,7 @@ def _find_first(learner: AutoLearner, own: Stepwise, batch: Batch) -> None:
     With nothing but the features so far, and in squared error for the money.
     """
     told = int(own.table.many.max())
-    if told < max(ORDERED_BY, AGAIN * own.ordered[0]):
+    if told < max(ORDERED_BY, ORDERED_AGAIN * own.ordered[0]):
         return
     own.ordered[0], own.first[:] = told, -1
     rows = rows_since(learner._state.ring, 0, batch.S)
@@ -178,6 +181,7 @@ def plan(learner: AutoLearner, own: Stepwise, number: int, batch: Batch) -> Indi
         at_once = int(np.argmin(sure)) if not sure.all() else MOST_STEPS
         own.step[:] = 0
         own.step[: len(step)] = np.maximum(step, min(at_once, int(step.max(initial=0))))
+        own.went[:at_once] *= AGAIN
         own.batch[0] = number
     return own.step[: len(batch.S)].copy()
 
@@ -197,26 +201,38 @@ def _counted(problem: Problem, features: Sequence[int] | Indices) -> int:
     )
 
 
-def _prices(problem: Problem, ticket: Ticket, later: Indices, rate: float) -> Floats:
-    """What it costs to go on to each of these steps, as squared error."""
-    if rate == 0.0:
-        return np.zeros(len(later))
-    memo, paid = ticket.memo, _counted(problem, ticket.features)
-    ends = [_counted(problem, memo[PLAN][memo[STEP] <= s]) - paid for s in later.tolist()]
-    return rate * np.array(ends, dtype=np.float64)
+def _ends(learner: AutoLearner, ticket: Ticket) -> tuple[Indices, Floats]:
+    """The steps of a plan, and what all features up to the end of each cost together, in units."""
+    plan, step, known = ticket.memo[PLAN], ticket.memo[STEP], learner._ends_of_plans
+    key = plan.tobytes() + step.tobytes()
+    if key not in known:
+        if len(known) == MOST_PLANS:
+            known.clear()
+        steps = np.unique(step)
+        paid = [_counted(learner.problem, plan[step <= s]) for s in steps.tolist()]
+        known[key] = steps, np.array(paid, dtype=np.float64)
+    return known[key]
 
 
-def _later(ticket: Ticket, made: int) -> Indices:
-    step = ticket.memo[STEP]
-    later: Indices = np.unique(step[step > made])
-    return later
+def _gain(
+    learner: AutoLearner, own: Stepwise, ticket: Ticket, made: int, guess: float, rate: float
+) -> float:
+    """What an example that is predicted so after this step gains beyond its price by going on."""
+    steps, paid = _ends(learner, ticket)
+    here = int(np.searchsorted(steps, made))
+    later, price = steps[here + 1 :], rate * (paid[here + 1 :] - paid[here])
+    return gain_of_going_on(own.table, made, guess, later.copy(), price)
+
+
+def _warm(learner: AutoLearner) -> int:
+    """How many examples go on before anything is known."""
+    return max(WARM - int(learner._state.studied[0]), WARM_AFTER_HISTORY)
 
 
 def goes_on(learner: AutoLearner, own: Stepwise, seen: Observation) -> tuple[bool, str]:
     """Whether an example goes on to the next step of its ticket, and why."""
-    ticket, told = seen.ticket, int(own.table.many.max())
+    ticket, told, warm = seen.ticket, int(own.table.many.max()), _warm(learner)
     here = int(steps_made(ticket)[-1])
-    warm = max(WARM - int(learner._state.studied[0]), WARM_AFTER_HISTORY)
     drawn = [uniform(learner.seed, ticket.round, PURPOSE, i) for i in range(2)]
     if told < warm:
         if drawn[1] < learner._share_of_purse(ticket):
@@ -227,12 +243,10 @@ def goes_on(learner: AutoLearner, own: Stepwise, seen: Observation) -> tuple[boo
     rate = _rate(learner, own)
     if rate == 0.0:
         return True, "it is within the budget, and nothing else needs the money"
-    guess, later = cut_off_largest(learner._predict(seen)), _later(ticket, here)
-    price = _prices(learner.problem, ticket, later, rate)
-    error, gain = expected_error(own.table, here, guess), 0.0
-    gain = gain_of_going_on(own.table, here, guess, later, price)
+    guess = cut_off_largest(learner._predict(seen))
+    error = expected_error(own.table, here, guess)
     now = f"the squared error is expected to be {error:.3g} now"
-    if gain > 0.0:
+    if _gain(learner, own, ticket, here, guess, rate) > 0.0:
         return True, f"{now}, and going on to be worth its price"
     return False, f"enough is known: {now}, and going on not to be worth its price"
 
@@ -242,11 +256,11 @@ def learn_steps(
 ) -> None:
     """What was predicted after each step, judged by the label; with what is known before it."""
     ticket, made = seen.ticket, steps_made(seen.ticket)
-    memo, values = ticket.memo, seen.at(batch.S)
+    places = np.searchsorted(ticket.memo[PLAN], batch.S)  # all that was bought, if not all of it
+    step, values = ticket.memo[STEP][places], seen.at(batch.S)
     guesses = np.empty(len(made))
     for i, s in enumerate(made.tolist()):
-        there = np.isin(batch.S, memo[PLAN][memo[STEP] <= s])
-        guess = learner._guess(ticket, batch, np.where(there, values, np.nan))
+        guess = learner._guess(ticket, batch, np.where(step <= s, values, np.nan))
         guesses[i] = cut_off_largest(guess)
     _note_who_goes_on(learner, own, ticket, made, guesses)
     learn(own.table, made, guesses, y)
@@ -256,18 +270,34 @@ def _note_who_goes_on(
     learner: AutoLearner, own: Stepwise, ticket: Ticket, made: Indices, guesses: Floats
 ) -> None:
     rate = _rate(learner, own)
-    if rate == 0.0:
+    if rate == 0.0 or int(own.table.many.max()) < _warm(learner):
         return
-    step, plan = ticket.memo[STEP], ticket.memo[PLAN]
+    last = int(ticket.memo[STEP].max())
     for s, guess in zip(made.tolist(), guesses.tolist(), strict=True):
-        later = np.unique(step[step > s])
-        if not len(later):
-            continue
-        then = Ticket(ticket.round, plan[step <= s], memo={PLAN: plan, STEP: step})
-        price = _prices(learner.problem, then, later, rate)
-        gain = gain_of_going_on(own.table, s, guess, later, price)
-        own.went[s] *= 0.99
-        own.went[s] += (1.0 if gain > 0.0 else 0.0), 1.0
+        if s < last:
+            gain = _gain(learner, own, ticket, s, guess, rate)
+            own.went[s] = 0.99 * own.went[s] + ((1.0 if gain > 0.0 else 0.0), 1.0)
+
+
+def step_lines(learner: AutoLearner, own: Stepwise) -> tuple[StepLine, ...]:
+    """The steps of the current batch and what is known of each; none if it is bought at once."""
+    current = learner._batches.current
+    if current is None or int(own.batch[0]) != current.number:
+        return ()
+    S, lines, before = current.content.S, list[StepLine](), set[int]()
+    step, problem = own.step[: len(S)], learner.problem
+    made = np.unique(step).tolist()
+    if len(made) < 2:
+        return ()
+    for s in made:
+        so_far = S[step <= s].tolist()
+        bought = set(so_far) if problem.prices is None else problem.prices.needed(so_far)
+        items = tuple(problem.item(i) for i in sorted(bought - before))
+        (wanted, asked), (lost, many) = own.went[s].tolist(), own.table.errors[s].sum(axis=0)
+        goes_on = wanted / asked if asked and s != made[-1] else None
+        lines.append(StepLine(items, goes_on, float(lost / many) if many else None))
+        before = bought
+    return tuple(lines)
 
 
 def follow_purse(learner: AutoLearner, own: Stepwise, ticket: Ticket) -> None:

@@ -305,14 +305,19 @@ class Problem:
 class Round:
     """One played round as nature saw it: what was bought, the label, the prediction.
 
-    `stopped`: whether it was bought step by step, and enough was known before the last step.
+    `plan`: where it was bought step by step, all that its steps would have bought; else None.
     """
 
     round: int
     features: Indices
     y: float
     y_hat: float
-    stopped: bool = False
+    plan: Indices | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was bought step by step, and enough was known before the last step."""
+        return self.plan is not None and len(self.plan) > len(self.features)
 
     @property
     def loss(self) -> float:

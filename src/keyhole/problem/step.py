@@ -99,19 +99,24 @@ def first_step(plan: Indices, step: Indices) -> Indices:
 def made_by(ticket: Ticket, memo: Mapping[str, Any]) -> int | None:
     """The last step that a copy of a growing ticket has made; None if it did not grow so."""
     plan, step = memo[PLAN], memo[STEP]
-    if not len(ticket.features):
-        return None
-    there = np.isin(plan, ticket.features)
-    last = int(step[there].max(initial=-1))
-    return last if np.array_equal(plan[step <= last], ticket.features) else None
+    last = _last_step(ticket, plan, step)
+    return last if last >= 0 and np.array_equal(plan[step <= last], ticket.features) else None
+
+
+def _last_step(ticket: Ticket, plan: Indices, step: Indices) -> int:
+    """The largest step of what a ticket has, as far as that is in the plan; -1 of nothing."""
+    if not len(plan):
+        return -1
+    places = np.minimum(np.searchsorted(plan, ticket.features), len(plan) - 1)
+    return int(step[places].max(initial=-1))
 
 
 def steps_made(ticket: Ticket) -> Indices:
     """The steps that a ticket which was bought step by step has made, ascending; none of others."""
     if PLAN not in ticket.memo:
         return np.empty(0, dtype=np.int64)
-    there = np.isin(ticket.memo[PLAN], ticket.features)
-    made: Indices = np.unique(ticket.memo[STEP][there])
+    step = ticket.memo[STEP]
+    made: Indices = np.unique(step[step <= _last_step(ticket, ticket.memo[PLAN], step)])
     return made
 
 
@@ -120,8 +125,7 @@ def next_features(ticket: Ticket) -> Indices | None:
     if PLAN not in ticket.memo:
         return None
     plan, step = ticket.memo[PLAN], ticket.memo[STEP]
-    made = steps_made(ticket)
-    later = step[step > made.max(initial=-1)]
+    later = step[step > _last_step(ticket, plan, step)]
     if not len(later):
         return None
     grown: Indices = plan[step <= later.min()]

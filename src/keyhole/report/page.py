@@ -49,6 +49,7 @@ from keyhole.report.tables import (
     price_of,
     scores,
     sentences,
+    step_facts,
 )
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def _facts(run: Run) -> list[Fact]:
     seconds = ledger.rounds / run.rounds_per_second
     return [
         *(money_facts(run) or [Fact("reads saved", f"{run.saved:.0%}", reads)]),
+        *step_facts(run),
         *_scored(run),
         Fact("regret", brief_span(gap), better),
         *_interval_facts(run),

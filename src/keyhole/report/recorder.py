@@ -118,6 +118,8 @@ class Scope:
         The share of blocks that are audited, as in `keyhole.play`.
     coverage
         What intervals around the predictions should cover; None: there are none.
+    steps
+        Whether examples are bought step by step, as in `keyhole.play`.
     """
 
     k: int | None = None
@@ -128,6 +130,7 @@ class Scope:
     diagnosed: bool = True
     audit: float = 0.0
     coverage: float | None = None
+    steps: bool = False
 
 
 def record(
@@ -150,6 +153,7 @@ def record(
     diagnosed: bool = True,
     audit: float = 0.0,
     coverage: float | None = None,
+    steps: bool = False,
     progress: Progress | None = None,
     stage: Stage | None = None,
 ) -> Run:
@@ -167,7 +171,7 @@ def record(
         Any stream of blocks that can be read again.
     name, settings, seed, title, target, command, curve, history
         What the report says about the run: see `keyhole.report.About`.
-    k, centred, bins, seconds, full, diagnosed, audit, coverage
+    k, centred, bins, seconds, full, diagnosed, audit, coverage, steps
         What is worked out beside the game: see `keyhole.report.Scope`.
     progress
         Called with the ledger so far while the learner plays; see `play`.
@@ -191,7 +195,7 @@ def record(
     [('running mean', 0.0), ('last value', 0.0), ('full information', 42.0)]
     """
     about = About(name, settings or {}, seed, title, target, command, curve, history)
-    scope = Scope(k, centred, bins, seconds, full, diagnosed, audit, coverage)
+    scope = Scope(k, centred, bins, seconds, full, diagnosed, audit, coverage, steps)
     return Recorder(learner, stream, about, scope).record(progress, stage)
 
 
@@ -311,6 +315,7 @@ class Recorder:
                 *(*more, *observers),
             ],
             coverage=self._scope.coverage,
+            steps=self._scope.steps,
         )
         if ledger.rounds == 0:
             raise DataError("the stream is empty: there is nothing to report")

@@ -287,6 +287,7 @@ class Run:
             "reads_saved": self.saved,
             **({} if priced is None else {"money": priced.as_json(self.problem, self.ledger)}),
             **({} if self.ledger.coverage is None else {"intervals": self._intervals()}),
+            **self._steps(),
             "regret": _ends(self.total_regret),
             "hindsight": {**self._model(best), "calibrated_loss": self.calibrated_best},
             "hindsight_with_past": None if beside is None else self._model(beside),
@@ -344,6 +345,21 @@ class Run:
         ledger = self.ledger
         told = {"coverage": ledger.coverage, "rounds": ledger.bounded, "covered": ledger.covered}
         return {**told, "covered_share": ledger.covered_share, "mean_width": ledger.mean_width}
+
+    def _steps(self) -> dict[str, object]:
+        """How far examples went, for the summary, where they were bought step by step."""
+        ledger = self.ledger
+        if not ledger.stepwise:
+            return {}
+        after = {str(items): many for items, many in sorted(ledger.stopped_after.items())}
+        told = {"rounds": ledger.stepwise, "stopped_after_items": after}
+        return {
+            "steps": {
+                **told,
+                "stopped_share": ledger.stopped_share,
+                "not_bought": ledger.not_bought,
+            }
+        }
 
     def _of_support(self, numbers: Floats | None) -> dict[str, float] | None:
         """A number for each feature of the final model, by name."""

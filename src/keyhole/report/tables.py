@@ -7,14 +7,17 @@ import re
 from dataclasses import dataclass
 
 from keyhole.analysis.hindsight import Hindsight
+from keyhole.game.ledger import Ledger
 from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.problem import Interval
+from keyhole.problem.display import counted
 from keyhole.problem.prices import Prices
 from keyhole.report.number_format import Fact, amount, brief, brief_span, mean_amount, number
 from keyhole.report.run import FULL, LAST, MEAN, Run
 
 MAX_LISTED = 4  # members of a panel by name, and free features
 MAX_REPORT_ROWS = 100  # of a table
+MOST_STOPS = 3  # numbers of items after which examples stopped, in a line
 # What the yardsticks that everybody knows are called in front of people.
 KNOWN = {
     FULL: "reading everything",
@@ -231,6 +234,39 @@ def money_facts(run: Run) -> list[Fact]:
             note += f", after {ledger.rounds:,} of {money.horizon:,} examples"
         facts.append(Fact("left in the purse", left, note))
     return facts
+
+
+def step_facts(run: Run) -> list[Fact]:
+    """How far examples went, and what stopping saved; nothing where all was bought at once."""
+    ledger, prices = run.ledger, run.problem.prices
+    if not ledger.stepwise:
+        return []
+    saved, each = ledger.not_bought, ledger.not_bought / ledger.stepwise
+    whole = saved + ledger.spent
+    told = number(each) + " features" if prices is None else mean_amount(each, prices)
+    note = f"{told} per example less than all steps cost"
+    return [
+        Fact("stopped early", f"{ledger.stopped_share:.0%}", how_far(ledger)),
+        Fact("saved by stopping", f"{saved / whole if whole else 0.0:.0%}", note),
+    ]
+
+
+def how_far(ledger: Ledger) -> str:
+    """After how many items examples stopped that were bought step by step, most often first.
+
+    >>> from collections import Counter
+    >>> import keyhole as kh
+    >>> ledger = Ledger(kh.Problem(d=9, k=1, budget=9))
+    >>> ledger.stepwise, ledger.stopped_after = 100, Counter({1: 60, 3: 20, 2: 5, 4: 3, 6: 2})
+    >>> how_far(ledger)
+    'after 1 item 60%, 3 items 20%, 2 items 5%, others 5%'
+    """
+    often = ledger.stopped_after.most_common(MOST_STOPS)
+    parts = [f"{counted(items, 'item')} {many / ledger.stepwise:.0%}" for items, many in often]
+    rest = ledger.stopped_after.total() - sum(many for _, many in often)
+    if rest:
+        parts.append(f"others {rest / ledger.stepwise:.0%}")
+    return f"after {', '.join(parts)}" if parts else "none did"
 
 
 def price_of(run: Run, j: int) -> str:

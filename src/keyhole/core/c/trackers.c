@@ -95,6 +95,7 @@ static void reweigh(kh_trackers *t, i64 i, i64 side, const f64 *note, f64 v)
     }
     *spread = KEEP * KEEP * *spread + most;
     if (*spread > 0.0) rate = sqrt(EAGER / *spread);
+    if (!isfinite(rate)) rate = 0.0; /* losses too small to tell them apart */
     for (i64 k = 0; k < EXPERTS; k++) {
         weight[k] = kh_exp((regret[k] - top) * rate) * (k % SCALES >= PLAIN ? FAVOUR : 1.0);
         total += weight[k];

@@ -12,6 +12,7 @@ from keyhole.problem.display import counted
 
 SURE = 2.0  # standard errors that make a difference
 CLEAR = 0.5  # what the longest memory must lose more of late to say that something changes
+SAID_OF_STEPS = 0.05  # the share that must stop after a step for it to be named
 TOO_LITTLE = 0.0005  # of the variance: 0.0 % as it is printed
 CANNOT_TELL = (
     "What more features would bring cannot be told from what was read of them: `keyhole advise "
@@ -69,6 +70,26 @@ class More:
 
 
 @dataclass(frozen=True, slots=True)
+class StepLine:
+    """A step of examples that are bought step by step: the items that it buys.
+
+    `goes_on` is the share of the examples that got so far for which going on was worth its price,
+    fading; None where that is not known, and at the last step. `error` is the squared error of
+    predictions after it, of all that got so far: of later steps those are fewer, harder, and longer
+    ago. None before there were any.
+    """
+
+    items: tuple[str, ...]
+    goes_on: float | None
+    error: float | None
+
+    def __str__(self) -> str:
+        what = ", ".join(self.items) or "what is free"
+        known = "" if self.error is None else f"   squared error {self.error:.3g} after it"
+        return f"{what}{known}{'' if self.goes_on is None else f'   {self.goes_on:.0%} go on'}"
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
     """What to stop buying, what fewer or more features would do, whether something changed lately.
 
@@ -105,6 +126,8 @@ class Advice:
         How many rows of history were set aside, because what was learnt from them predicted far
         worse than the mean of the labels, and after how many labels, told since they were studied,
         that was found out. 0 where there was none, or it did not mislead.
+    steps
+        The steps of the current batch, where examples are bought step by step.
 
     Examples
     --------
@@ -136,6 +159,7 @@ class Advice:
     set_aside: int = 0
     misled: int = 0
     contradicted: bool = False
+    steps: tuple[StepLine, ...] = ()
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -161,11 +185,14 @@ class Advice:
             nothing = "Nothing is known to be useful yet, so no advice."
             known = self._larger() if self.more else []
             return (nothing, *known, *self._history(), *self._late())
-        return (*self._budget(), *self._larger(), self._change(), *self._history(), *self._late())
+        about = *self._budget(), *self._larger(), *self._steps(), self._change()
+        return (*about, *self._history(), *self._late())
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for machines."""
         told = {**asdict(self), "idle": list(self.idle), "changed": self.changed}
+        if not self.steps:
+            del told["steps"]
         for money, rows in (("saves", told["kept"]), ("cost", told["fewer"])):
             for row in rows:
                 if row[money] is None:
@@ -223,6 +250,19 @@ class Advice:
             others = f"{counted(self.untold, 'other feature')} too little was read to say what"
             text.append(f"Of {others} {'it' if self.untold == 1 else 'they'} would add.")
         return text
+
+    def _steps(self) -> list[str]:
+        """After which step enough is known of most examples."""
+        left, after = 1.0, list[str]()
+        for step in self.steps:
+            if step.goes_on is None:
+                break
+            stop, left = left * (1.0 - step.goes_on), left * step.goes_on
+            if stop >= SAID_OF_STEPS:
+                after.append(f"of {_percent(stop)} after {', '.join(step.items) or 'what is free'}")
+        if not after:
+            return []
+        return [f"Step by step, enough is known {', '.join(after)}; {_percent(left)} go further."]
 
     def _money_saved(self) -> str:
         """What is saved by leaving out what is idle; nothing is said without prices."""

@@ -8,7 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keyhole.learners.blocks.auto.advice import CLEAR, Advice, Fewer, More, Worth, worths
+from keyhole.learners.blocks.auto.advice import (
+    CLEAR,
+    Advice,
+    Fewer,
+    More,
+    StepLine,
+    Worth,
+    worths,
+)
 from keyhole.learners.blocks.auto.batch import Batch
 from keyhole.learners.blocks.auto.engine import LABELS, ROWS
 from keyhole.learners.blocks.auto.joint_fit import (
@@ -69,7 +77,8 @@ class Explanation:
     the label's variance that all features worth keeping explain together, and `explained_error` its
     standard error; None if there are none. `shapes` are the shares of that prediction as it is,
     with curves, and with trees in what is predicted; `shapes_save` the share of the squared error
-    of late that the better of both saves.
+    of late that the better of both saves. `steps` are those of examples that are bought step by
+    step (`ask(steps=True)`), in order; empty if the current batch is not.
 
     Examples
     --------
@@ -95,6 +104,7 @@ class Explanation:
     explained_error: float | None = None
     shapes: Mapping[str, float] = field(default_factory=dict)
     shapes_save: float = 0.0
+    steps: tuple[StepLine, ...] = ()
 
     def __repr__(self) -> str:
         kept = [line.name for line in sorted(self.lines, key=_rank) if line.why == "kept"]
@@ -119,6 +129,9 @@ class Explanation:
             known = _doubted(self.explained, self.explained_error)
             if known:
                 text.append(f"what is worth keeping explains {known} of the variance together")
+        if self.steps:
+            text.append("step by step:")
+            text += [f"  {number:>2}  {step}" for number, step in enumerate(self.steps, start=1)]
         text.append(f"listens to: {_percents(self.shares)}")
         if self.layer:
             text.append(f"last layer: {_percents(self.layer)}")
@@ -256,12 +269,13 @@ def advised(
     reads: Indices | None,
     waiting: Sequence[int],
     told_before: int,
+    steps: tuple[StepLine, ...],
 ) -> Advice:
     """What to say about the budget, and what changed: see `Advice`.
 
     `lead` is the memory that leads, in words `leader`; `reads` is what the current batch reads, and
     `waiting` how many rounds ago each open ticket was asked; `told_before` labels had been told
-    when the history that was set aside was studied.
+    when the history that was set aside was studied. `steps` are those of the current batch.
     """
     labels, studied = int(state.label.reads[0]), int(state.studied[0])
     since = int(state.lead[1]) if lead == int(state.lead[0]) else labels
@@ -284,6 +298,7 @@ def advised(
         set_aside=int(state.aside[ROWS]),
         misled=int(state.aside[LABELS] - state.aside[ROWS]) - told_before,
         contradicted=ahead > CLEAR and _contradicted(s, state, found, lead),
+        steps=steps,
     )
 
 

@@ -1,0 +1,1 @@
+"""What stopping early saves: tickets bought step by step beside tickets bought at once."""
