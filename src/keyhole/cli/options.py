@@ -319,7 +319,7 @@ class MoneyOptions:
     ] = None
 
 
-INTERRUPTED = 130  # exit code
+REFUSED, INTERRUPTED = 2, 130  # exit codes
 
 LearnerKind = Annotated[
     str,

@@ -10,7 +10,7 @@ from pathlib import Path
 from keyhole.counter.store import tables
 from keyhole.counter.store.database import Connection, Database, SQLite, SqlRow, open_database
 from keyhole.counter.store.replay import verify
-from keyhole.errors import StoreDamagedError, StoreError
+from keyhole.errors import StoreError
 
 # Keys of the service are in the store's database, and go with it.
 CREATE_KEY_TABLE = """
