@@ -102,7 +102,7 @@ class Server:
 
 def measure(servers: list[Server], clients: int, seconds: float) -> dict[str, float]:
     """Let so many clients play for a while."""
-    before = sum(server.figures() for server in servers)
+    before = sum((server.figures() for server in servers), np.zeros(3))
     shares = [
         clients * (i + 1) // len(servers) - clients * i // len(servers) for i in range(len(servers))
     ]
@@ -112,7 +112,8 @@ def measure(servers: list[Server], clients: int, seconds: float) -> dict[str, fl
         if share
     ]
     found = [json.loads(player.communicate()[0]) for player in players]
-    made, together, used = sum(server.figures() for server in servers) - before
+    after = sum((server.figures() for server in servers), np.zeros(3))
+    made, together, used = after - before
     took = np.concatenate([each["took"] for each in found])
     p50, p99 = np.percentile(took, [50, 99])
     rounds = max(sum(each["rounds"] for each in found), 1)
