@@ -5,7 +5,7 @@ COPY . /source
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels /source
 RUN python -m venv /opt/keyhole \
  && /opt/keyhole/bin/pip install --no-cache-dir --only-binary :all: \
-    "$(ls /wheels/keyhole-*.whl)[serve,postgres,report,files]"
+    "$(ls /wheels/keyhole-*.whl)[serve,postgres,report]"
 
 FROM python:3.11-slim
 LABEL org.opencontainers.image.title="keyhole" \

@@ -62,8 +62,8 @@ def serve(
     if workers != 1:
         raise ProblemError(
             f"--workers {workers}: the service is one process, because a learner has one writer. "
-            "Two processes on one store served no more requests per second than one, and let some "
-            "wait three times as long (docs/decisions/0022-the-service.md)"
+            "Two on one store served about as many requests per second as one, for more processor "
+            "time (docs/decisions/0022-the-service.md)"
         )
     for module in ("fastapi", "uvicorn"):
         extra(module, "serve")
