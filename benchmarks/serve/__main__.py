@@ -1,10 +1,12 @@
 """Rounds per second of a service on this machine, against what its disk can commit.
 
 python -m benchmarks.serve [--seconds 5] [--clients 1,4,16,64] [--learner random] [--store URL]
+                           [--servers 1]
 
 A round is three requests, each with an idempotency key: ask, values, label. Clients are in another
 process (`clients.py`), whose processor time is given apart. The yardstick is one commit of SQLite
 (or of the given PostgreSQL) with two small rows, measured in the same run, one after the other.
+With several servers on the one store, each has a learner and its share of the clients to itself.
 """
 
 from __future__ import annotations
@@ -62,30 +64,67 @@ def commits(client: Client) -> tuple[float, float]:
     return float(figures[names[0]]), float(figures[names[1]])
 
 
-def measure(url: str, pid: int, clients: int, seconds: float) -> dict[str, float]:
+class Server:
+    """`keyhole serve`, in a process of its own."""
+
+    def __init__(self, store: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "keyhole", "serve", "--store", store, "--port", "0"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if "listening on " in line:
+                self.url = line.partition("listening on ")[2].partition(",")[0]
+            if line.strip() == "keyhole: ready":
+                break
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        self.client = Client(self.url)
+
+    def figures(self) -> np.ndarray:
+        """Commits, requests in them, and processor seconds so far."""
+        return np.array([*commits(self.client), processor_seconds(self.process.pid)])
+
+    def players(self, learner: str, clients: int, seconds: float) -> subprocess.Popen[str]:
+        """Clients that play with a learner for a while."""
+        host, _, port = self.url.removeprefix("http://").partition(":")
+        given = (host, port, str(clients), str(seconds), learner)
+        command = [sys.executable, "-m", "benchmarks.serve.clients", *given]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def stop(self) -> None:
+        """End it."""
+        self.client.close()
+        self.process.terminate()
+        self.process.wait()
+
+
+def measure(servers: list[Server], clients: int, seconds: float) -> dict[str, float]:
     """Let so many clients play for a while."""
-    host, _, port = url.removeprefix("http://").partition(":")
-    monitor = Client(url)
-    before, processor = commits(monitor), processor_seconds(pid)
-    players = subprocess.run(
-        [sys.executable, "-m", "benchmarks.serve.clients", host, port, str(clients), str(seconds)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    used, after = processor_seconds(pid) - processor, commits(monitor)
-    monitor.close()
-    found = json.loads(players.stdout)
-    p50, p99 = np.percentile(found["took"], [50, 99])
-    rounds = max(found["rounds"], 1)
+    before = sum((server.figures() for server in servers), np.zeros(3))
+    shares = [
+        clients * (i + 1) // len(servers) - clients * i // len(servers) for i in range(len(servers))
+    ]
+    players = [
+        server.players(f"clinic{number}", share, seconds)
+        for number, (server, share) in enumerate(zip(servers, shares, strict=True))
+        if share
+    ]
+    found = [json.loads(player.communicate()[0]) for player in players]
+    after = sum((server.figures() for server in servers), np.zeros(3))
+    made, together, used = after - before
+    took = np.concatenate([each["took"] for each in found])
+    p50, p99 = np.percentile(took, [50, 99])
+    rounds = max(sum(each["rounds"] for each in found), 1)
     return {
-        "rounds_per_second": found["rounds"] / found["wall"],
-        "requests_per_second": len(found["took"]) / found["wall"],
+        "rounds_per_second": sum(each["rounds"] / each["wall"] for each in found),
+        "requests_per_second": sum(len(each["took"]) / each["wall"] for each in found),
         "p50": float(p50),
         "p99": float(p99),
-        "group": (after[1] - before[1]) / max(after[0] - before[0], 1),
+        "group": together / max(made, 1),
         "cpu": used / rounds,
-        "client_cpu": found["cpu"] / rounds,
+        "client_cpu": sum(each["cpu"] for each in found) / rounds,
     }
 
 
@@ -96,25 +135,18 @@ def main() -> None:
     parser.add_argument("--clients", default="1,4,16,64")
     parser.add_argument("--learner", default="random")
     parser.add_argument("--store", help="postgresql://..., a database that may be written to")
+    parser.add_argument("--servers", type=int, default=1, help="processes on the one store")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         url = chosen.store or str(Path(folder, "keyhole.db"))
         with kh.Store(url) as store:
-            store.create("clinic", kh.Problem(d=42, k=4, budget=8), chosen.learner)
-        server = subprocess.Popen(
-            [sys.executable, "-m", "keyhole", "serve", "--store", url, "--port", "0"],
-            stderr=subprocess.PIPE,
-            text=True,
+            for number in range(chosen.servers):
+                problem = kh.Problem(d=42, k=4, budget=8)
+                store.create(f"clinic{number}", problem, chosen.learner)
+        servers = [Server(url) for _ in range(chosen.servers)]
+        print(
+            f"learner {chosen.learner}, d = 42, {chosen.seconds:g} s each, {len(servers)} servers"
         )
-        assert server.stderr is not None
-        where = ""
-        for line in server.stderr:
-            if "listening on " in line:
-                where = line.partition("listening on ")[2].partition(",")[0]
-            if line.strip() == "keyhole: ready":
-                break
-        threading.Thread(target=server.stderr.read, daemon=True).start()
-        print(f"learner {chosen.learner}, d = 42, {chosen.seconds:g} s each")
         print(
             f"{'clients':>8}{'rounds/s':>10}{'requests/s':>12}{'x commit':>10}{'group':>8}"
             f"{'p50 ms':>9}{'p99 ms':>9}{'p99/commit':>12}{'cpu ms/round':>14}{'of clients':>12}"
@@ -123,7 +155,7 @@ def main() -> None:
         try:
             for clients in map(int, chosen.clients.split(",")):
                 alone = commit_seconds(url, 1.0)
-                found = measure(where, server.pid, clients, chosen.seconds)
+                found = measure(servers, clients, chosen.seconds)
                 print(
                     f"{clients:8}{found['rounds_per_second']:10.1f}"
                     f"{found['requests_per_second']:12.1f}"
@@ -134,8 +166,8 @@ def main() -> None:
                     flush=True,
                 )
         finally:
-            server.terminate()
-            server.wait()
+            for server in servers:
+                server.stop()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Clients in a process of their own: rounds over plain sockets, so that little time is theirs.
 
-python -m benchmarks.serve.clients HOST PORT CLIENTS SECONDS
+python -m benchmarks.serve.clients HOST PORT CLIENTS SECONDS LEARNER
 
 Prints one line of JSON: rounds, wall and processor seconds, and how long each request took.
 """
@@ -13,8 +13,6 @@ import sys
 import time
 import uuid
 from typing import Any
-
-CLINIC = "/api/v1/learners/clinic"
 
 
 class Caller:
@@ -43,21 +41,21 @@ class Caller:
             raise RuntimeError(content.decode())
         return json.loads(content)
 
-    async def play(self, until: float) -> None:
+    async def play(self, learner: str, until: float) -> None:
         """Rounds, one after the other."""
         while time.perf_counter() < until:
-            [ticket] = (await self.post(f"{CLINIC}/tickets", {}))["tickets"]
+            [ticket] = (await self.post(f"/api/v1/learners/{learner}/tickets", {}))["tickets"]
             place, values = f"/api/v1/tickets/{ticket['id']}", [1.0] * len(ticket["features"])
             await self.post(f"{place}/values", {"values": values})
             await self.post(f"{place}/label", {"label": 1.0})
             self.rounds += 1
 
 
-async def main(host: str, port: int, clients: int, seconds: float) -> None:
+async def main(host: str, port: int, clients: int, seconds: float, learner: str) -> None:
     """Let so many clients play for a while."""
     callers = [Caller(*await asyncio.open_connection(host, port)) for _ in range(clients)]
     begun, used = time.perf_counter(), time.process_time()
-    await asyncio.gather(*(caller.play(begun + seconds) for caller in callers))
+    await asyncio.gather(*(caller.play(learner, begun + seconds) for caller in callers))
     found = {
         "rounds": sum(caller.rounds for caller in callers),
         "wall": time.perf_counter() - begun,
@@ -68,4 +66,6 @@ async def main(host: str, port: int, clients: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])))
+    asyncio.run(
+        main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5])
+    )

@@ -1,7 +1,9 @@
 """The counter from the command line: the whole story, in bulk, in two shells, and refused."""
 
+import contextlib
 import csv
 import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -68,7 +70,7 @@ def counter(here: Path, capsys: pytest.CaptureFixture[str]) -> Counter:
     "command",
     [
         *("create", "ask", "fill", "tell", "correct", "drop", "tickets", "status", "verify"),
-        *("backup", "delete"),
+        *("backup", "restore", "delete"),
     ],
 )
 def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,6 +223,23 @@ def test_the_store_by_the_environment(
     assert counter.json("status")["learners"][0]["rounds"] == 1
     assert counter.json("status", "--store", "keyhole.db")["learners"][0]["rounds"] == 0
     assert "already exists" in counter.refused("backup", "copy.db")
+
+
+def test_what_was_backed_up_is_restored(counter: Counter, here: Path) -> None:
+    counter("ask", "clinic")
+    assert counter.json("backup", "copy.db")["verified"] == {"clinic": 2}
+    assert "already exists" in counter.refused("restore", "copy.db")
+    words = counter("restore", "copy.db", "--store", "new.db")
+    assert words == "new.db: restored from copy.db, learners: 1, 2 events replayed\n"
+    assert counter.json("status", "--store", "new.db")["learners"][0]["rounds"] == 1
+    with contextlib.closing(sqlite3.connect(here / "keyhole.db")) as raw:
+        raw.execute("UPDATE kh_event SET who = 'x' WHERE seq = 2")
+        raw.commit()
+    refused = counter.refused("backup", "bad.db")
+    assert "bad.db was written and is no better than the store" in refused
+    assert "event 2" in refused
+    counter.refused("restore", "bad.db", "--store", "other.db")
+    assert not (here / "other.db").exists()
 
 
 def test_create_from_history(counter: Counter, here: Path) -> None:

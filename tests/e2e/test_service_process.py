@@ -1,5 +1,6 @@
 """A service in a process of its own: killed, stopped, started twice, called from the shell."""
 
+import json
 import random
 import socket
 import threading
@@ -203,6 +204,8 @@ def test_keys_from_the_shell(url: str, here: Cli) -> None:
         (["--allow-host", "a/b"], "--allow-host takes a name"),
         (["--port", "70000"], "'--port': "),
         (["--rate", "0"], "'--rate': "),
+        (["--workers", "2"], "--workers 2: the service is one process"),
+        (["--log-format", "xml"], "'--log-format': "),
     ],
 )
 def test_what_cannot_be_served_is_one_line(
@@ -229,3 +232,19 @@ def test_the_demo_opens_the_clinic_and_knows_its_patients(tmp_path: Path) -> Non
     assert (info["rounds"], info["told"], info["priced"]) == (200, 200, True)
     assert service.post(f"{CLINIC}/tickets").status == 201
     assert server.stop() == 0
+
+
+def test_every_line_of_the_log_is_json(url: str, here: Cli) -> None:
+    server = Process(url, "--log-format", "json", "--access-log", "--workers", "1")
+    server.service.get(CLINIC)
+    assert server.stop() == 0
+    lines = [json.loads(line) for line in server.log.splitlines()]
+    messages = [line["message"] for line in lines]
+    assert [line["path"] for line in lines if "path" in line] == [CLINIC]
+    assert messages[0].startswith("listening on ")
+    assert {"ready", "stopping: writing snapshots"} < set(messages)
+    assert messages[-1] == "stopped"
+    refused = here("serve", "--store", url, "--host", "0.0.0.0", "--log-format", "json")
+    assert refused.returncode == 2
+    [line] = map(json.loads, refused.stderr.splitlines())
+    assert (line["level"], line["message"][:28]) == ("error", "others could reach the servi")

@@ -151,7 +151,7 @@ class Process:
             found = re.search(r"listening on http://[^ ]*:(\d+),", line)
             if found:
                 self._port = int(found[1])
-            if line.strip() == "keyhole: ready":
+            if line.strip() == "keyhole: ready" or '"message": "ready"' in line:
                 self._reader = threading.Thread(target=self._read, args=(process,))
                 self._reader.start()
                 return process

@@ -15,9 +15,9 @@ import typer
 from typer.core import TyperCommand
 
 from keyhole import __version__
-from keyhole.cli.options import INTERRUPTED
+from keyhole.cli.options import INTERRUPTED, REFUSED
 
-SUCCESS, REFUSED = 0, 2  # exit codes; a bug is 1
+SUCCESS = 0  # exit code; a bug is 1
 NO_SPACE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -56,7 +56,8 @@ COMMANDS = {
     "tickets": "tickets",
     "status": "stored_learners",
     "verify": "stored_learners",
-    "backup": "stored_learners",
+    "backup": "backups",
+    "restore": "backups",
     "delete": "stored_learners",
     "serve": "serve",
     "keys": "keys",

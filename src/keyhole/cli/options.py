@@ -343,7 +343,7 @@ class MoneyOptions:
     ] = None
 
 
-INTERRUPTED = 130  # exit code
+REFUSED, INTERRUPTED = 2, 130  # exit codes
 
 LearnerKind = Annotated[
     str,

@@ -1,9 +1,8 @@
-"""Commands for the learners of a store: create, status, verify, backup and delete."""
+"""Commands for the learners of a store: create, status, verify and delete."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -171,29 +170,6 @@ def verify(
     as_it_was = "events replayed, everything is as it was"
     lines = (f"{name}: {events:,} {as_it_was}" for name, events in found.items())
     answer(as_json, {"verified": found}, *lines)
-
-
-def backup(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="File to create.")],
-    store: StoreAddress = "keyhole.db",
-    as_json: options.Json = False,
-) -> None:
-    """Copy the store to a new file, while others keep using it.
-
-    The copy is a complete store: use it with --store, or in place of a lost one.
-
-    \b
-    Example:
-      keyhole backup monday.db
-    """
-    from keyhole.cli.output import answer, number
-
-    with open_store(store) as counter:
-        counter.backup(path)
-        url = counter.url
-    size = Path(path).stat().st_size
-    said = {"store": url, "backup": path, "bytes": size}
-    answer(as_json, said, f"{path}: a copy of {url}, {number(size / 1e6)} MB")
 
 
 def delete(

@@ -1,9 +1,7 @@
 """Before anybody has shown a key: idle connections, heads that never end, bodies over the limit."""
 
 import contextlib
-import logging
 import socket
-import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -12,7 +10,6 @@ import pytest
 import keyhole as kh
 from keyhole.counter.service.access_control import ApiKeys
 from keyhole.counter.service.routes import API_PATH
-from keyhole.counter.service.server import RedactingFormatter, log_to_stderr
 from keyhole.counter.service.settings import ServiceSettings
 from tests.helpers.serving import Service, serving
 
@@ -107,25 +104,3 @@ def test_a_body_over_the_limit_gets_its_answer(
                 transfer_encoding="chunked",
             )
             assert chunked.status == (413 if with_key else 401)
-
-
-def test_warnings_of_the_server_go_the_way_of_ours(
-    store: kh.Store, capsys: pytest.CaptureFixture[str]
-) -> None:
-    loggers = [logging.getLogger(name) for name in ("keyhole", "uvicorn")]
-    before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
-    try:
-        log_to_stderr()
-        with serving(store) as service, connected(service) as one:
-            one.sendall(b"kh_abcdefgh_secret \x00\r\n\r\n")
-            what_comes(one)
-            handlers = logging.getLogger("uvicorn").handlers
-            assert [type(each.formatter) for each in handlers] == [RedactingFormatter]
-            deadline = time.monotonic() + 10.0
-            while "uvicorn.error: Invalid" not in (said := capsys.readouterr().err):
-                assert time.monotonic() < deadline, said
-                time.sleep(0.01)
-    finally:
-        for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
-            logger.handlers, logger.propagate = handlers, propagate
-            logger.setLevel(level)

@@ -142,11 +142,6 @@ def test_a_backup_is_a_store(folder: Path) -> None:
             store.backup(folder / "copy.db")
 
 
-def test_a_server_has_backups_of_its_own(postgres: str, folder: Path) -> None:
-    with kh.Store(postgres) as store, pytest.raises(kh.StoreError, match="pg_dump"):
-        store.backup(folder / "copy.db")
-
-
 def test_snapshots_are_taken_by_the_way_and_the_last_two_are_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

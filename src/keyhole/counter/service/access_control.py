@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from keyhole.counter.service.errors import NoKeyError, NotAllowedError, TooManyError
 from keyhole.counter.service.settings import ServiceSettings, bare_host
 from keyhole.counter.store import Store, StoredTicket
+from keyhole.counter.store.backups import CREATE_KEY_TABLE
 from keyhole.counter.store.database import Connection, SharedConnection, open_database
 from keyhole.counter.store.records import checked_name, checked_who, moment
 from keyhole.errors import ConflictError, ProblemError, one_of, shortened
@@ -30,17 +31,6 @@ ROLES = ("read", "ask", "tell", "admin")
 ANY_ROLE = ("read", "ask", "tell")  # whoever has none of them sees nothing of a learner
 SECRET_PATTERN = re.compile(r"kh_[a-z2-7]{8}_[\w-]+")
 KEY_CACHE_SECONDS = 1.0  # so long may a key that was revoked still work
-CREATE_KEY_TABLE = """
-    CREATE TABLE IF NOT EXISTS kh_key (
-      id TEXT PRIMARY KEY,
-      sha256 TEXT NOT NULL UNIQUE,
-      label TEXT NOT NULL,
-      grants TEXT NOT NULL,
-      created_at DOUBLE PRECISION NOT NULL,
-      expires_at DOUBLE PRECISION,
-      revoked_at DOUBLE PRECISION
-    )
-"""
 KEY_COLUMNS = "id, sha256, label, grants, created_at, expires_at, revoked_at"
 
 

@@ -22,6 +22,7 @@ from keyhole.counter.service.access_control import (
     OpenTickets,
 )
 from keyhole.counter.service.errors import UNEXPECTED_STATUS, NoKeyError
+from keyhole.counter.service.examples import with_examples
 from keyhole.counter.service.metrics import CONTENT_TYPE, prometheus_text
 from keyhole.counter.service.middleware import (
     LOG,
@@ -43,6 +44,14 @@ from keyhole.counter.store import Store
 from keyhole.counter.store.writer import AsyncStore
 from keyhole.errors import KeyholeError
 from keyhole.version import __version__
+
+
+class Service(FastAPI):
+    """FastAPI whose schema has examples."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The schema."""
+        return with_examples(super().openapi())
 
 
 def create_app(
@@ -83,13 +92,13 @@ def create_app(
         app.state.writing.close()
         api_keys.close()
 
-    app = FastAPI(
+    app = Service(
         title="keyhole",
         version=__version__,
         description="Learners that buy features, asked and told by ticket.",
         lifespan=lifespan,
         dependencies=[Depends(authorize_request)],
-        docs_url=None,  # it would load scripts from elsewhere
+        docs_url=None,  # it would load scripts from elsewhere: pages/api.py has our own
         redoc_url=None,
         redirect_slashes=False,
     )

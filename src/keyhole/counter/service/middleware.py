@@ -30,6 +30,7 @@ from keyhole.counter.service.errors import (
     TooLargeError,
     TooSlowError,
 )
+from keyhole.counter.service.logs import REQUEST_FIELDS
 from keyhole.counter.service.routes import for_caller, is_public, refusal
 from keyhole.counter.service.settings import ServiceSettings, bare_host
 from keyhole.counter.store import Store
@@ -275,7 +276,9 @@ class AdmissionMiddleware:
         self._counts.count(method, route, status, seconds, id)
         if self._settings.access_log:
             path = redacted(printable(scope["path"]))
-            LOG.info("%s %s %s %d %.1f ms", id or "-", method, path, status, 1e3 * seconds)
+            found = (id or "-", method, path, status, round(1e3 * seconds, 1))
+            fields = dict(zip(REQUEST_FIELDS, found, strict=True))
+            LOG.info("%s %s %s %d %.1f ms", *found, extra=fields)
 
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

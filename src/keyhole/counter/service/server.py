@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import signal
 import socket
 import threading
@@ -13,33 +12,13 @@ from typing import Any, cast
 
 import uvicorn
 
-from keyhole.counter.service.access_control import ApiKeys, redacted
+from keyhole.counter.service.access_control import ApiKeys
 from keyhole.counter.service.app import create_app
 from keyhole.counter.service.connections import Connections
 from keyhole.counter.service.settings import ServiceSettings
 from keyhole.counter.store import Store
-from keyhole.errors import KeyholeError, StoreError, printable
+from keyhole.errors import KeyholeError, StoreError
 from keyhole.saving.parallel import signals_handled
-
-
-class RedactingFormatter(logging.Formatter):
-    """One line per record, and its traceback if there is one; nothing that a terminal obeys."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line, without secrets."""
-        lines = super().format(record).splitlines()
-        return redacted("\n".join(map(printable, lines)))
-
-
-def log_to_stderr() -> None:
-    """Log what the service and its server say."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(RedactingFormatter("%(asctime)s %(name)s: %(message)s"))
-    for name in ("keyhole", "uvicorn"):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-    logging.getLogger("keyhole").setLevel(logging.INFO)
-
 
 SHUTDOWN_SECONDS = 30  # seconds that requests have to finish in when it is told to stop
 KEEP_ALIVE_SECONDS = 75  # seconds

@@ -136,6 +136,8 @@ class Database:
     dialect: str  # the folder of its migrations
     row_lock = ""  # what to add to a SELECT so that other writers wait for this transaction
     list_tables: str  # SQL
+    list_columns: str  # SQL, of the table of a name
+    ids_given = ""  # what an INSERT must say that gives ids of its own
     name: str  # what to call it in front of a person; no password in it
 
     def connect(self) -> Connection:
@@ -143,8 +145,11 @@ class Database:
         raise NotImplementedError
 
     def backup(self, path: str) -> None:
-        """Write a copy of everything to a new file, or refuse and say what does that."""
+        """Write a copy of everything to a new file of SQLite, while others go on."""
         raise NotImplementedError
+
+    def after_copying(self, connection: Connection) -> None:
+        """Make new ids go on from those that were copied; SQLite does."""
 
     def migrate(self, create: bool) -> None:
         """Bring the tables up to date, or make them; StoreError where there is no store."""
@@ -296,6 +301,7 @@ class SQLite(Database):
 
     dialect = "sqlite"
     list_tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    list_columns = "SELECT name FROM pragma_table_info(?) ORDER BY cid"
 
     def __init__(self, path: str, wait: float) -> None:
         self.path, self.wait = Path(path).absolute(), wait
@@ -327,24 +333,8 @@ class SQLite(Database):
 
     def backup(self, path: str) -> None:
         """Copy the store to a new file, as it is now, while others go on."""
-        goal = Path(path)
-        if goal.exists():
-            raise StoreError(f"{goal} already exists: name a new file for the backup")
-        unfinished = goal.with_name(goal.name + ".unfinished")
-        unfinished.unlink(missing_ok=True)
-        try:
-            _make_private(unfinished)  # keys are in it, as hashes
-            with contextlib.closing(self.connect()) as connection:
-                connection.run("VACUUM INTO ?", (str(unfinished),))
-            with unfinished.open("rb+") as file:
-                os.fsync(file.fileno())
-            unfinished.rename(goal)
-            with contextlib.suppress(OSError):  # not every system can synchronise a folder
-                _synchronise(goal.absolute().parent)
-        except OSError as error:
-            raise StoreError(f"cannot write {goal}: {error.strerror or error}") from None
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with new_file(Path(path)) as unfinished, contextlib.closing(self.connect()) as connection:
+            connection.run("VACUUM INTO ?", (str(unfinished),))
 
     def check(self, connection: Connection) -> None:
         """PRAGMA integrity_check."""
@@ -377,6 +367,30 @@ class SQLite(Database):
         except OSError:
             return None
         return found.st_dev, found.st_ino
+
+
+@contextlib.contextmanager
+def new_file(goal: Path) -> Iterator[Path]:
+    """A file to write a whole store to, which gets its name when the block ends without error."""
+    for beside in ("", "-wal", "-shm"):  # SQLite would take an old log for a part of the new file
+        if (there := goal.with_name(goal.name + beside)).exists():
+            raise StoreError(f"{there} already exists: name a new file")
+    unfinished = goal.with_name(goal.name + ".unfinished")
+    try:
+        unfinished.unlink(missing_ok=True)
+        _make_private(unfinished)  # keys are in it, as hashes
+        yield unfinished
+        with unfinished.open("rb+") as file:
+            os.fsync(file.fileno())
+        unfinished.rename(goal)
+        with contextlib.suppress(OSError):  # not every system can synchronise a folder
+            _synchronise(goal.absolute().parent)
+    except OSError as error:
+        raise StoreError(f"cannot write {goal}: {error.strerror or error}") from None
+    finally:
+        for beside in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                unfinished.with_name(unfinished.name + beside).unlink(missing_ok=True)
 
 
 def _make_private(path: Path) -> None:

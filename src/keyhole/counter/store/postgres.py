@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import re
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from keyhole.counter.store.database import Connection, Database
+from keyhole.counter.store.backups import copy_store
+from keyhole.counter.store.database import Connection, Database, SQLite, new_file
 from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError, without_password
 from keyhole.problem.optional_imports import extra
 
@@ -29,6 +31,11 @@ class Postgres(Database):
     list_tables = (
         "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
     )
+    list_columns = (
+        "SELECT column_name FROM information_schema.columns "
+        "WHERE table_schema = current_schema() AND table_name = ? ORDER BY ordinal_position"
+    )
+    ids_given = " OVERRIDING SYSTEM VALUE"
     row_lock = " FOR UPDATE"  # one writer per learner; others wait for the end of its transaction
 
     def __init__(self, url: str, wait: float) -> None:
@@ -62,11 +69,20 @@ class Postgres(Database):
         return PostgresConnection(self._driver, self._url, self.wait, self.name)
 
     def backup(self, path: str) -> None:
-        """Refused: the server has a better tool."""
-        raise StoreError(
-            f"a backup of {self.name} is the server's: run pg_dump; "
-            "store.export(name, path) writes one learner"
-        )
+        """Copy the store to a new file of SQLite, as it is now, while others go on."""
+        with new_file(Path(path)) as unfinished:
+            goal = SQLite(str(unfinished), self.wait)
+            copy_store(self, goal)
+            with contextlib.closing(goal.connect()) as connection:
+                connection.rows("PRAGMA journal_mode = DELETE")  # one file, and no log beside it
+
+    def after_copying(self, connection: Connection) -> None:
+        """Identities begin at 1, whatever rows were given."""
+        for table, column in (("kh_learner", "id"), ("kh_ticket", "number")):
+            connection.rows(
+                f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) "
+                f"FROM {table} HAVING max({column}) IS NOT NULL"
+            )
 
     def _upgrade(self, connection: Connection, create: bool) -> None:
         connection.rows("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))

@@ -507,9 +507,10 @@ class Store:
         return row.info()
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the whole store to a new file, as it is now, while others go on. SQLite only.
+        """Copy the whole store to a new file of SQLite, as it is now, while others go on.
 
-        Snapshots are written first, so that the copy is served at once, elsewhere too.
+        The copy is a store; `keyhole restore` makes one of PostgreSQL of it. Snapshots are written
+        first, so that the copy is served at once, elsewhere too.
         """
         with contextlib.suppress(StoreError):  # one that is not served is copied as it is
             self.snapshot()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import FileResponse
 
-from keyhole.counter.service.pages import admin, corrections, counter, dashboard
+from keyhole.counter.service.pages import admin, api, corrections, counter, dashboard
 from keyhole.counter.service.pages.page_route import STATIC, PageRoute, error_page, login_page
 
 __all__ = ["add_pages", "error_page", "login_page", "pages_router"]
@@ -36,7 +36,8 @@ def login(request: Request, wrong: int = 0, next: str = "/") -> Response:
 
 
 pages_router = APIRouter(include_in_schema=False)
-for router in (dashboard.router, counter.router, corrections.router, admin.router, _public):
+_parts = (dashboard, counter, corrections, admin, api)
+for router in (*(part.router for part in _parts), _public):
     pages_router.include_router(router)
 
 
