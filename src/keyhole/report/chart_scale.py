@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keyhole.problem import Floats
+
 FLAT = 3.0  # times what is usual later on: a value beyond it would flatten the rest
 ROOM = 2.0  # times the same: where the scale ends then
 USUAL = 0.9  # quantile of the later half
@@ -25,10 +27,11 @@ class Scale(NamedTuple):
         if not self.beyond:
             return ""
         one = what.removesuffix("s") if self.beyond == 1 else what
-        return f"{self.beyond:,} {one} beyond {self.high:,.3g} cut off, the highest {self.largest:,.3g}"
+        beyond = f"{self.beyond:,} {one} beyond {self.high:,.3g} cut off"
+        return f"{beyond}, the highest {self.largest:,.3g}"
 
 
-def scale_of(*series: Sequence[float]) -> Scale:
+def scale_of(*series: Sequence[float] | Floats) -> Scale:
     """The scale for lines over time: up to all values, unless some are far beyond the later ones.
 
     >>> scale_of([1.0, 3.0, 2.0, 1.0])
@@ -38,7 +41,7 @@ def scale_of(*series: Sequence[float]) -> Scale:
     >>> scale_of([180.0, 2.0, 1.0, 1.0]).words()
     '1 point beyond 2 cut off, the highest 180'
     """
-    lines = [[value for value in one if math.isfinite(value)] for one in series]
+    lines = [[float(value) for value in one if math.isfinite(value)] for one in series]
     values = [value for one in lines for value in one]
     largest = max(values, default=0.0)
     usual = max(
