@@ -258,7 +258,7 @@ def test_what_is_refused_changes_nothing(data: tuple[Floats, Floats]) -> None:
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit(X, np.where(y > 40, y, np.nan))
     for call in (model.fit, model.partial_fit):
-        with pytest.raises(kh.ProblemError, match="sample_weight is not supported.*repeat rows"):
+        with pytest.raises(kh.ProblemError, match=r"sample_weight is not supported.*repeat rows"):
             call(X, y, sample_weight=np.ones(len(y)))
         with pytest.raises(TypeError, match="'weights'"):
             call(X, y, weights=1)

@@ -165,9 +165,7 @@ class BudgetEstimator(_Estimator):
     ) -> BlockStream:
         """X and y as a stream that can be played from the first row to the last."""
         numeric = isinstance(self, KeyholeRegressor)
-        rows, labels = _validation.validate_data(
-            self, X, y, reset=anew, y_numeric=numeric, **ROWS
-        )
+        rows, labels = _validation.validate_data(self, X, y, reset=anew, y_numeric=numeric, **ROWS)
         labels = self._numbers(labels, classes, anew)
         sparse = hasattr(rows, "tocsr")
         for name, values in (("X", rows.data if sparse else rows), ("y", labels)):
@@ -357,16 +355,16 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
     Notes
     -----
     What is learnt depends on bought values only: the referee of `keyhole.play` audits every block.
-    The validation of scikit-learn, however, looks at all of X for infinity before the game begins. The
-    support has at most `sparsity` features, except for the baselines "random" (`budget`),
+    The validation of scikit-learn, however, looks at all of X for infinity before the game begins.
+    The support has at most `sparsity` features, except for the baselines "random" (`budget`),
     "full" (all) and "online-lasso" (any number).
 
     Both limits are cut to what X allows, so that a grid may hold any values: budget to
     n_features_in_, then sparsity to budget; with prices, sparsity to what the budget can buy. There
     are no sample weights: `fit` refuses them by name. NaN in X is a value that did not arrive when
     it was bought; in `predict`, one of `support_` is taken for the usual value of its column.
-    Sparse X is read row by row, and what it has no entry for is 0. Predictions are those of the final
-    linear model, not of the mixture that AutoLearner plays.
+    Sparse X is read row by row, and what it has no entry for is 0. Predictions are those of the
+    final linear model, not of the mixture that AutoLearner plays.
 
     Examples
     --------

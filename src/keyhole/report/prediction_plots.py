@@ -10,6 +10,7 @@ import numpy as np
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.problem import Floats, ProblemError
 from keyhole.problem.optional_imports import extra
+from keyhole.report.chart_scale import scale_of
 from keyhole.report.number_format import Fact, number
 from keyhole.report.plots import (
     BARS,
@@ -24,7 +25,6 @@ from keyhole.report.plots import (
     shown,
     style,
 )
-from keyhole.report.chart_scale import scale_of
 from keyhole.report.run import FULL, LAST, Run
 from keyhole.report.traces import ACTUAL, HIGH, LOW, PREDICTED, ROUND, IntervalTrace
 
