@@ -142,8 +142,9 @@ class Demo:
         problem = Problem(len(names), SPARSITY, CLINIC_BUDGET, names, prices=clinic_prices())
         units = {name: unit for name, unit in UNITS.items() if name in names}
         records = ArrayStream(self._rows[:history], self._labels[:history]) if history else None
-        about = {"units": units, "who": "the demo"}
-        self._store.create(DEMO_LEARNER, problem, learner, history=records, **about)
+        self._store.create(
+            *(DEMO_LEARNER, problem, learner), history=records, units=units, who="the demo"
+        )
         self._studied = history
         delay, self._delay = self._delay, 0.0
         left = played
