@@ -1,4 +1,4 @@
-"""Scales of charts: the first rounds, or a far one, flatten nothing, and what is cut off is said."""
+"""Scales of charts: no first round and no far one flattens the rest; what is cut off is said."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ def test_pictures_are_of_the_later_rounds(run: Run) -> None:
 
 def test_this_run_stands_where_its_books_say(run: Run) -> None:
     axes = money_and_error(run).axes[0]
-    points = {line.get_label(): line.get_xydata()[0] for line in axes.get_lines()}
+    points = {line.get_label(): np.asarray(line.get_xydata())[0] for line in axes.get_lines()}
     assert points["this run"] == pytest.approx(
         [run.ledger.mean_reads, np.sqrt(run.ledger.later_mean_loss)]
     )

@@ -644,7 +644,7 @@ class RecentRows(Observer):
         self._X = np.concatenate([before, seen])[last]
         self._y = np.append(self._y, played.y)[last]
 
-    def _count(self, X: Floats, bought: Indices) -> None:
+    def _count(self, X: Floats, bought: NDArray[Any]) -> None:
         if not len(self._sums):
             self._sums, self._counts = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         row, place = np.nonzero(bought >= 0)

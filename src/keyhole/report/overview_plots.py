@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def money_and_error(run: Run) -> Figure:
             colour, mark, label = MARKS.get(score.who, (GREEN, "D", "best in hindsight"))
             if score.ours:
                 colour, mark, label = BLUE, "o", "this run"
-            style_of = {"color": colour, "marker": mark, "ls": "", "label": label}
+            style_of: dict[str, Any] = {"color": colour, "marker": mark, "ls": "", "label": label}
             axes.plot([_cost(run, score)], [score.error], ms=11 if score.ours else 7, **style_of)
         axes.set_ylim(bottom=0)
         here, most = _cost(run, known[0]), max(_cost(run, score) for score in known)

@@ -80,7 +80,7 @@ def cumulative_loss(run: Run) -> Figure:
 
 def begin_later(axes: Axes, rounds: int) -> None:
     """Cut the first tenth of the rounds off where most was lost in it; the title says so."""
-    lines = [line.get_xydata() for line in axes.get_lines()]
+    lines = [np.asarray(line.get_xydata(), dtype=np.float64) for line in axes.get_lines()]
     first = FIRST_ROUNDS * rounds
     before = [float(np.interp(first, *xy.T)) for xy in lines if xy[-1, 0] >= rounds]
     after = [float(xy[-1, 1]) for xy in lines if xy[-1, 0] >= rounds]

@@ -321,8 +321,8 @@ def losses(advice: Advice, prices: Prices | None = None) -> list[Loss]:
         if not advice.tells(worth):
             return Loss(worth.name, "not known yet", "", 0.0, 0.0, 0.0, saves)
         figures = f"{100.0 * worth.lost:.1f} %", f"{100.0 * worth.error:.1f} %"
-        ends = (place(worth.lost + sign * worth.error) for sign in (0.0, -2.0, 2.0))
-        return Loss(worth.name, *figures, *ends, saves)
+        low, high = place(worth.lost - 2.0 * worth.error), place(worth.lost + 2.0 * worth.error)
+        return Loss(worth.name, *figures, place(worth.lost), low, high, saves)
 
     return [row(worth) for worth in advice.kept]
 
