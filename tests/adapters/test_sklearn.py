@@ -15,6 +15,7 @@ import keyhole as kh
 from keyhole.adapters.sklearn import KeyholeRegressor
 from keyhole.problem import Floats
 from keyhole.problem.optional_imports import extra
+from keyhole.problem.sparse_model import sparse_model
 from keyhole.saving.api import to_bytes
 
 sklearn = extra("sklearn", "sklearn")
@@ -252,9 +253,49 @@ def test_what_is_refused_changes_nothing(data: tuple[Floats, Floats]) -> None:
         model.fit(X[:, :5], y * 1e200)
     with pytest.raises(ValueError, match="expecting 20 features"):
         model.partial_fit(X[:, :5], y)
+    with pytest.raises(ValueError, match="infinity"):
+        model.partial_fit(np.where(X > 0, X, np.inf), y)
     with pytest.raises(ValueError, match="NaN"):
-        model.partial_fit(np.where(X > 0, X, np.nan), y)
+        model.partial_fit(X, np.where(y > 40, y, np.nan))
+    for call in (model.fit, model.partial_fit):
+        with pytest.raises(kh.ProblemError, match=r"sample_weight is not supported.*repeat rows"):
+            call(X, y, sample_weight=np.ones(len(y)))
+        with pytest.raises(TypeError, match="'weights'"):
+            call(X, y, weights=1)
     assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("learner", ["auto", "online-greedy"])
+def test_nan_is_a_value_that_did_not_arrive(data: tuple[Floats, Floats], learner: str) -> None:
+    X, y = data[0] + 500.0, data[1]
+    holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+    model = regressor(learner=learner).fit(holes, y)
+    game = kh.LEARNERS[learner](kh.Problem(D, K, BUDGET), seed=1)
+    kh.play(game, kh.streams.ArrayStream(holes, y))
+    known = sparse_model(game)
+    assert model.support_.tolist() == known.features.tolist()
+    assert np.array_equal(model.coef_[model.support_], known.weights)
+    assert learner != "auto" or model.score(X, y) > 0.8
+    # Absent is the usual value, not 0.
+    blind = model.predict(np.full((1, D), np.nan))[0]
+    usual = np.nanmean(holes, axis=0)
+    assert blind == pytest.approx(float(model.predict(usual[np.newaxis])[0]), abs=0.2)
+    assert abs(blind - model.predict(np.zeros((1, D)))[0]) > 1.0
+    assert np.isfinite(model.predict(holes)).all()
+
+
+def test_sparse_rows_are_those_written_out(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    X = np.where(np.random.default_rng(2).random(X.shape) < 0.5, 0.0, X)
+    sparse = extra("scipy.sparse", "dev")
+    for form in (sparse.csr_matrix, sparse.coo_array):
+        model, written = regressor().fit(form(X), y), regressor().fit(X, y)
+        assert (model.coef_ == written.coef_).all()
+        assert (model.n_reads_, model.spent_) == (written.n_reads_, written.spent_)
+        assert model.predict(form(X)) == pytest.approx(written.predict(X), rel=1e-12)
+        assert (model.partial_fit(form(X), y).coef_ == written.partial_fit(X, y).coef_).all()
+    with pytest.raises(ValueError, match="infinity"):
+        regressor().fit(sparse.csr_matrix(np.where(X > 0, np.inf, X)), y)
 
 
 def test_history_is_studied_before_the_first_row(data: tuple[Floats, Floats]) -> None:

@@ -15,6 +15,7 @@ from tests.helpers.browser import needs_browser, violations
 
 pytestmark = needs_browser
 
+TALLEST = 6000  # pixels, at 1280 wide, before anything is unfolded
 Scheme = Literal["light", "dark"]
 
 # What a reader would see, measured after layout.
@@ -60,10 +61,42 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def unfolded(page: Page) -> None:
+    """Open every part that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+
+
+@pytest.mark.parametrize("which", ["report", "priced"])
+def test_it_opens_with_its_sentence_and_two_pictures(
+    chromium: Browser, request: pytest.FixtureRequest, which: str
+) -> None:
+    page, _ = opened(
+        chromium, request.getfixturevalue(which), viewport={"width": 1280, "height": 900}
+    )
+    tall = "document.documentElement.scrollHeight"
+    assert page.evaluate(tall) <= TALLEST
+    order = page.evaluate(
+        "[...document.querySelectorAll('.headline, .overview figure, .facts, table')].map("
+        "e => [e.className || e.tagName, e.getBoundingClientRect().top])"
+    )
+    kinds = [kind for kind, _ in order]
+    assert kinds[:4] == ["headline", "FIGURE", "FIGURE", "facts"]
+    assert order[1][1] == order[2][1] < 700  # side by side, on the first screen
+    seen = page.locator("svg:visible")
+    assert seen.count() == 2 + page.locator(".curves svg").count()
+    error, money = (seen.nth(i).text_content() or "" for i in (0, 1))
+    for words in ("running mean", "everything read", "best in hindsight", "auto"):
+        assert words in error
+    for words in ("this run", "running mean", "everything read", "best in hindsight"):
+        assert words in money
+    unfolded(page)
+    assert page.evaluate(tall) > TALLEST  # the twin: it is the folding
+
+
 def test_it_opens_without_a_word_on_the_console(chromium: Browser, report: Path) -> None:
     page, said = opened(chromium, report)
     assert said == []
-    assert page.locator("svg").count() == 8
+    assert page.locator("svg").count() == 9
     assert page.locator("h2:text-is('To repeat it')").count() == 1
 
 
@@ -86,18 +119,20 @@ def test_what_is_broken_or_fetched_would_be_heard(
 
 def test_pictures_are_drawn_with_their_words(chromium: Browser, report: Path) -> None:
     page, _ = opened(chromium, report, viewport={"width": 1000, "height": 800})
+    unfolded(page)
     found = page.evaluate(MEASURE)
-    assert len(found["svgs"]) == 8
-    for drawing in found["svgs"]:
-        assert drawing["size"][0] > 600
+    assert len(found["svgs"]) == 9
+    for place, drawing in enumerate(found["svgs"]):
+        assert drawing["size"][0] > (600 if place > 1 else 400)
         assert drawing["size"][1] > 100
         assert drawing["paths"] > 10
         assert len(drawing["texts"]) > 8
-    points, errors, residuals, loss, regret, bought, lives, weights = (
+    errors, reads, points, residuals, loss, regret, bought, lives, weights = (
         drawing["texts"] for drawing in found["svgs"]
     )
     assert {"predicted days", "actual days", "as predicted"} <= set(points)
-    assert {"typical error", "running mean", "last value", "auto"} <= set(errors)
+    assert {"typical error", "running mean", "everything read", "auto"} <= set(errors)
+    assert {"features read per example", "this run"} <= set(reads)
     assert {"actual − predicted", "mean of a stretch"} <= set(residuals)
     assert {"rounds", "cumulative squared loss", "running mean, reads 0", "auto, reads 8"} <= set(
         loss
@@ -170,7 +205,8 @@ def test_every_width_is_readable_and_accessible(
 
 
 def readable(page: Page, width: int) -> None:
-    """Fail if anything is cut off, too narrow or too small."""
+    """Fail if anything is cut off, too narrow or too small, folded or not."""
+    unfolded(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     # The first column holds words, not letters; numbers stay within their tiles.
     firsts = page.evaluate(FIRSTS)

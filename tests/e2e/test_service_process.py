@@ -229,7 +229,8 @@ def test_the_demo_opens_the_clinic_and_knows_its_patients(tmp_path: Path) -> Non
     server = Process(tmp_path / "demo.db", "--demo")
     service: Service = server.service
     info = service.get(CLINIC).json
-    assert (info["rounds"], info["told"], info["priced"]) == (200, 200, True)
+    assert (info["history"], info["priced"]) == (400, True)
+    assert info["told"] >= 200  # the hospital goes on
     assert service.post(f"{CLINIC}/tickets").status == 201
     assert server.stop() == 0
 

@@ -350,12 +350,49 @@ def test_idle_ends_at_the_first_that_is_missed() -> None:
     assert advised(fewer=()).idle == ()
 
 
+def test_what_is_not_known_is_not_said() -> None:
+    """An error as large as what all of them explain: no figure, and nothing to leave out."""
+    names = ("age", "bmi")
+    kept = tuple(Worth(name, 0.1, 0.0, 1.0, 15.0) for name in names)
+    fewer = Fewer(names, 0.0, 0.0, 35.0), Fewer(("age",), 0.0, 1.0, 18.0), Fewer((), 0.0, 1.0, 0.0)
+    blind = advised(kept=kept, fewer=fewer, budget=30.0)
+    assert (blind.known, blind.idle) == (False, ())
+    assert "%" not in str(blind)
+    assert "saves" not in str(blind)
+    assert "What the 2 kept features explain is not known yet." in blind.sentences
+    assert "  without age  what would be lost is not known yet, 15 saved" in str(blind).splitlines()
+    half = advised(fewer=(fewer[0], replace(fewer[-1], error=0.2)))
+    assert half.sentences[0] == (
+        "What the 2 kept features explain is not known yet: at most 40 % of the variance."
+    )
+
+
+def test_no_more_is_saved_than_was_spent() -> None:
+    """Kept features may cost more together than is spent on one example."""
+    names = ("age", "bmi")
+    fewer = (
+        Fewer(names, 0.4, 0.0, 47.0),
+        Fewer(("age",), 0.399, 0.001, 27.0),
+        Fewer((), 0.0, 0.02, 0.0),
+    )
+    assert "and saves 3 per example." in advised(fewer=fewer, budget=30.0).sentences[1]
+    dear = (fewer[0], replace(fewer[1], cost=31.0), fewer[2])
+    assert "but saves nothing." in advised(fewer=dear, budget=30.0).sentences[1]
+
+
+def test_a_bound_above_what_is_left_is_not_said() -> None:
+    one, two = More(1, 0.0, 0.3), More(2, 0.0, 0.7)  # 60 % are left
+    told = [s for s in advised(more=(one, two)).sentences if "more of the variance" in s]
+    assert told == ["One more kept feature would explain at most 30.0 % more of the variance."]
+    assert CANNOT_TELL in advised(more=(two,)).sentences
+
+
 def test_as_json() -> None:
     found = json.loads(json.dumps(played().advice().as_json(), allow_nan=False))
     assert set(found) == {
         "round", "told", "kept", "fewer", "searching", "leader", "since", "ahead", "waiting",
         "oldest", "idle", "changed", "more", "untold", "set_aside", "misled",
-        "contradicted",
+        "contradicted", "known",
     }  # fmt: skip
     assert set(found["kept"][0]) == {"name", "weight", "lost", "error"}
     assert set(found["fewer"][0]) == {"features", "explained", "error"}

@@ -33,8 +33,8 @@ def test_nothing_is_said_of_money(run: Run) -> None:
         assert word not in text.lower(), word
     for words in (
         "<h2>Which columns were bought</h2>",
-        "<h2>Columns over time</h2>",
-        "<h2>Loss and columns</h2>",
+        "<h3>Columns over time</h3>",
+        "<h3>Loss and columns</h3>",
         "buy 2 columns per example",
         "<th>columns per example</th>",
         "columns saved",

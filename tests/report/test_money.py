@@ -122,8 +122,8 @@ def test_a_price_is_that_of_the_feature_alone(limited: Run) -> None:
 def test_the_page_says_it_all_in_money(limited: Run) -> None:
     text, ledger = page(limited), limited.ledger
     for heading in ("The bill", "Loss and money", "Money over time"):
-        assert f"<h2>{heading}</h2>" in text
-    assert "<h2>The purse</h2>" not in text
+        assert re.search(f"<h[23]>{heading}</h[23]>", text)
+    assert "<h3>The purse</h3>" not in text
     assert "worth × loss + money" not in text
     facts = {fact.name: fact for fact in money_facts(limited)}
     assert list(facts) == ["spent per example", "money saved", "most expensive example"]
@@ -191,7 +191,7 @@ def test_a_purse_is_drawn_from_full_to_what_is_left(pursed: Run) -> None:
     assert list(np.asarray(evenly.get_ydata())) == [2000, 0]
     assert float(np.asarray(left.get_ydata())[0]) == 2000
     assert "<text" in svg(figure, "purse")
-    assert "<h2>The purse</h2>" in page(pursed)
+    assert "<h3>The purse</h3>" in page(pursed)
     fact = money_facts(pursed)[-1]
     assert fact.name == "left in the purse"
     assert fact.number == f"{2000 - pursed.ledger.spent:,.2f}"
@@ -243,7 +243,7 @@ def test_a_page_without_a_frontier(rated: Run) -> None:
     """Where the tables for it do not fit in memory."""
     assert rated.spending is not None
     text = page(replace(rated, spending=replace(rated.spending, frontier=None, best_total=None)))
-    assert "<h2>Loss and money</h2>" not in text
+    assert "<h3>Loss and money</h3>" not in text
     assert "any number" not in text
-    assert "<h2>Money over time</h2>" in text
+    assert "<h3>Money over time</h3>" in text
     assert "a unit of squared error is worth 0.5" in text

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import numbers
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -34,11 +35,17 @@ from keyhole.problem.optional_imports import extra
 from keyhole.problem.prices import MAX_DECIMALS, money
 from keyhole.problem.sparse_model import SparseModel, sparse_model
 from keyhole.saving.api import from_bytes, to_bytes
-from keyhole.streams import ArrayStream, GeneratedStream, repeat
+from keyhole.streams import ArrayStream, GeneratedStream, SparseStream, repeat
 
 _validation = extra("sklearn.utils.validation", "sklearn")
 _base = extra("sklearn.base", "sklearn")
 FLOAT_TYPES = [np.float64, np.float32]
+# How X is validated: NaN is a value that did not arrive.
+ROWS: dict[str, Any] = {
+    "dtype": FLOAT_TYPES,
+    "accept_sparse": "csr",
+    "ensure_all_finite": "allow-nan",
+}
 MIN_ERROR_ROWS = 30  # fewer say too little about how far a model is off
 Classes = Sequence[Any] | ArrayLike | None
 Fetch = Callable[[int, Indices], ArrayLike]  # a row, columns of it; their values
@@ -102,8 +109,14 @@ class BudgetEstimator(_Estimator):
         self.shapes = shapes
         self.steps = steps
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Begin anew and play all rows, `passes` times over."""
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, **refused: Any) -> Self:
+        """Begin anew and play all rows, `passes` times over; there are no sample weights."""
+        _refuse_weights(refused)
         passes = whole_number("passes", self.passes, 1)
         return self._learn(X, y, lambda stream: self._play(stream, passes), anew=True)
 
@@ -160,27 +173,33 @@ class BudgetEstimator(_Estimator):
     ) -> BlockStream:
         """X and y as a stream that can be played from the first row to the last."""
         numeric = isinstance(self, KeyholeRegressor)
-        rows, labels = _validation.validate_data(
-            self, X, y, reset=anew, y_numeric=numeric, dtype=FLOAT_TYPES
-        )
+        rows, labels = _validation.validate_data(self, X, y, reset=anew, y_numeric=numeric, **ROWS)
         labels = self._numbers(labels, classes, anew)
-        for name, values in (("X", rows), ("y", labels)):
-            largest = max(abs(float(values.max())), abs(float(values.min())))
+        sparse = hasattr(rows, "tocsr")
+        for name, values in (("X", rows.data if sparse else rows), ("y", labels)):
+            largest = float(np.nanmax(np.abs(values), initial=0.0))
             if largest > LARGEST:
                 raise DataError(
                     f"{name} must be at most {LARGEST:g} in size, got {largest:g}: "
                     "use larger units, or leave such rows out"
                 )
-        return _plain_blocks(ArrayStream(rows, labels))
+        return SparseStream(rows, labels) if sparse else _plain_blocks(ArrayStream(rows, labels))
 
     def _numbers(self, labels: NDArray[Any], classes: Classes, anew: bool) -> Floats:
         raise NotImplementedError
 
     def _scores(self, X: ArrayLike) -> Floats:
-        """What the final model makes of rows."""
+        """What the final model makes of rows; what is absent is taken for its usual value."""
         _validation.check_is_fitted(self)
-        rows = _validation.validate_data(self, X, dtype=FLOAT_TYPES, reset=False)
-        scores: Floats = self.model_.predict(rows[:, self.support_])
+        rows = _validation.validate_data(self, X, reset=False, **ROWS)
+        values = rows[:, self.support_]
+        if hasattr(values, "toarray"):
+            values = values.toarray()
+        scores: Floats = (
+            self.model_.predict(values, fill=True)
+            if isinstance(self.model_, SparseModel)
+            else self.model_.predict(values)
+        )
         return scores
 
     def _step_by_step(self, fetch: Fetch, n: int) -> Floats:
@@ -257,6 +276,8 @@ class BudgetEstimator(_Estimator):
         self.spent_ = round(self.spent_ + ledger.spent, MAX_DECIMALS)
         self._take_over(self.learner_)
         model = self.model_
+        if isinstance(model, SparseModel) and model.centres is None:
+            self.model_ = model = replace(model, centres=recent.means[model.features])
         self._errors = recent.errors_of(model) if isinstance(model, SparseModel) else model.missed
         return self
 
@@ -319,7 +340,7 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
         Old rows that are known in full: a pair (X_old, y_old), or a stream. The learner studies
         them before the first row that is played, in `fit` and in the first `partial_fit`; nothing
         of them is paid for or counted in `n_reads_`. None: there is none. A pair has the columns of
-        X, and like X no NaN; a stream may have values that are absent.
+        X.
     prices
         What each column costs: one amount per column, amounts by column name, a
         `keyhole.PriceTable`, or the path of a price list (`keyhole.read_prices`). 0 is free. None:
@@ -363,15 +384,16 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
     Notes
     -----
     What is learnt depends on bought values only: the referee of `keyhole.play` audits every block.
-    The validation of scikit-learn, however, looks at all of X for NaN before the game begins. The
-    support has at most `sparsity` features, except for the baselines "random" (`budget`),
+    The validation of scikit-learn, however, looks at all of X for infinity before the game begins.
+    The support has at most `sparsity` features, except for the baselines "random" (`budget`),
     "full" (all) and "online-lasso" (any number).
 
     Both limits are cut to what X allows, so that a grid may hold any values: budget to
     n_features_in_, then sparsity to budget; with prices, sparsity to what the budget can buy. There
-    are no sample weights. NaN in X is refused, as scikit-learn expects it; values that may be
-    absent are played through `keyhole.play` and `Ticket.fill`. Predictions are those of the final
-    linear model, not of the mixture that AutoLearner plays.
+    are no sample weights: `fit` refuses them by name. NaN in X is a value that did not arrive when
+    it was bought; in `predict`, one of `support_` is taken for the usual value of its column.
+    Sparse X is read row by row, and what it has no entry for is 0. Predictions are those of the
+    final linear model, not of the mixture that AutoLearner plays.
 
     Examples
     --------
@@ -391,12 +413,13 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
           adds...
     """
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, **refused: Any) -> Self:
         """Play these rows once and go on from where the learner is; it begins with the first call.
 
         Parameters changed in between count from the next `fit` on. Of each row at most `budget`
         features are looked at, as in `fit`: rows that are known in full belong in `study`.
         """
+        _refuse_weights(refused)
         return self._learn(X, y, self._play)
 
     def study(self, X: ArrayLike, y: ArrayLike, *, half_life: float | None = None) -> Self:
@@ -511,11 +534,14 @@ class KeyholeClassifier(_Classifier, BudgetEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Classes = None) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: Classes = None, **refused: Any
+    ) -> Self:
         """Play these rows once and go on from where the learner is; it begins with the first call.
 
         `classes` are needed in the first call unless both are in y.
         """
+        _refuse_weights(refused)
         return self._learn(X, y, self._play, classes)
 
     def study(
@@ -577,6 +603,18 @@ class KeyholeClassifier(_Classifier, BudgetEstimator):
             known = self.classes_.tolist()
             raise DataError(f"y must hold the classes {known}, got {other.tolist()[0]!r}")
         return np.asarray(labels == self.classes_[1], dtype=np.float64)
+
+
+def _refuse_weights(refused: dict[str, Any]) -> None:
+    """Refuse sample weights with a remedy, and any other argument as Python does."""
+    for name, value in refused.items():
+        if name != "sample_weight":
+            raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
+        if value is not None:
+            raise ProblemError(
+                "sample_weight is not supported, because every row is bought once and counts as "
+                "one: repeat rows that count more, or leave sample_weight out"
+            )
 
 
 def _two_classes(labels: NDArray[Any], given: Classes) -> NDArray[Any]:
@@ -642,9 +680,18 @@ class RecentRows(Observer):
     def __init__(self) -> None:
         self._X: Floats = np.empty((0, 0))
         self._y: Floats = np.empty(0)
+        self._sums: Floats = np.zeros(0)  # of all rows: values that came, and how many
+        self._counts: Floats = np.zeros(0)
+
+    @property
+    def means(self) -> Floats:
+        """The mean of each column, of all values that were bought and came; 0 before the first."""
+        means: Floats = self._sums / np.maximum(self._counts, 1.0)
+        return means
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Keep what was bought."""
+        self._count(np.asarray(played.rows), played.bought)
         last = slice(-MAX_RECENT_ERRORS, None)
         X, bought = np.asarray(played.rows[last]), played.bought[last]
         row, place = np.nonzero(bought >= 0)
@@ -653,6 +700,16 @@ class RecentRows(Observer):
         before = self._X.reshape(-1, X.shape[1])
         self._X = np.concatenate([before, seen])[last]
         self._y = np.append(self._y, played.y)[last]
+
+    def _count(self, X: Floats, bought: NDArray[Any]) -> None:
+        if not len(self._sums):
+            self._sums, self._counts = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        row, place = np.nonzero(bought >= 0)
+        features = bought[row, place]
+        values = X[row, features].astype(np.float64)
+        came = ~np.isnan(values)
+        np.add.at(self._sums, features[came], values[came])
+        np.add.at(self._counts, features[came], 1.0)
 
     def errors_of(self, model: SparseModel) -> Floats:
         """Label less prediction, where the row has all that the model needs; in order."""

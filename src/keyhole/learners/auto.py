@@ -698,10 +698,11 @@ class AutoLearner(LearnerBase):
         reads = None if current is None else current.content.S
         waiting = [self.round - ticket.round for ticket in self._desk.open]
         span = memory_span(lead, self.parts.taus)
-        told = self._told_before_aside()
+        limit = None if self.problem.prices is None else float(self.problem.budget)
         return advised(
-            *(self._settings, self._state, found, lead, span, self.round, reads, waiting, told),
-            self._step_lines(),
+            *(self._settings, self._state, found, lead, span, self.round, reads, waiting),
+            *(self._told_before_aside(), limit),
+            steps=self._step_lines(),
         )
 
     def _prices(self) -> Callable[[ArrayLike], float] | None:

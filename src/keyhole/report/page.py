@@ -32,6 +32,7 @@ from keyhole.report.number_format import (
     plain_name,
     share,
 )
+from keyhole.report.overview_plots import overview
 from keyhole.report.prediction_plots import (
     RELIABILITY_CAPTION,
     interval_pictures,
@@ -65,6 +66,10 @@ CSS_COLOURS = {
 }
 
 
+LONG_TABLE = 12  # rows: a longer table is folded
+COPES = "good to know"  # the severity of what the learner copes with by itself
+
+
 class Picture(NamedTuple):
     """A figure as HTML, with what is to be seen in it."""
 
@@ -87,7 +92,7 @@ def write(run: Run, path: str | os.PathLike[str]) -> None:
     >>> folder = tempfile.TemporaryDirectory()
     >>> write(kh.report.record(learner, stream, seed=0), folder.name + "/out.html")
     >>> Path(folder.name, "out.html").read_text(encoding="utf-8").count("<svg")
-    8
+    9
     >>> folder.cleanup()
     """
     text = page(run).encode("utf-8", "replace")  # half a surrogate pair may stand in a name
@@ -97,7 +102,7 @@ def write(run: Run, path: str | os.PathLike[str]) -> None:
 
 def page(run: Run) -> str:
     """The page of a run as text."""
-    used = _used(run)
+    used, found = _used(run), findings(run)
     return rendered(
         "keyhole.report",
         "page.html",
@@ -106,9 +111,12 @@ def page(run: Run) -> str:
         facts=_facts(run),
         rows=[_row(run, score) for score in scores(run)],
         headline=headline(run),
-        findings=findings(run),
+        findings=[f for f in found if f.severity != COPES],
+        known=[f for f in found if f.severity == COPES],
+        long=LONG_TABLE,
         verdicts=VERDICTS,
         no_promise=NO_PROMISE,
+        overview=inlined(overview(run), "o"),
         pictures=_pictures(run),
         **_curves(run),
         losses=[] if run.advice is None else losses(run.advice, run.problem.prices),

@@ -32,6 +32,8 @@ BASELINE_STYLES: dict[str, tuple[str, Any]] = {
     FULL: (PURPLE, "-."),
 }
 MAX_FEATURES_SHOWN = 30  # features in one picture
+FIRST_ROUNDS = 0.1  # of a game, cut off where the loss in it flattens the rest
+MOST_LOST = 0.5  # of the whole loss, which does
 BARS: dict[str, Any] = {"color": BLUE, "marker": "o", "lw": 1.8, "elinewidth": 1.2, "capsize": 2.5}
 STYLE = {
     "text.color": INK,
@@ -72,7 +74,23 @@ def cumulative_loss(run: Run) -> Figure:
         lost = later(run.loss, run.ledger.first_loss)
         _curve(axes, run.ends, lost, color=BLUE, lw=2.2, label=label)
         axes.set_ylim(bottom=0)
+        begin_later(axes, int(run.ends[-1]))
         return finished(figure, axes, "cumulative squared loss", 2)
+
+
+def begin_later(axes: Axes, rounds: int) -> None:
+    """Cut the first tenth of the rounds off where most was lost in it; the title says so."""
+    lines = [np.asarray(line.get_xydata(), dtype=np.float64) for line in axes.get_lines()]
+    first = FIRST_ROUNDS * rounds
+    before = [float(np.interp(first, *xy.T)) for xy in lines if xy[-1, 0] >= rounds]
+    after = [float(xy[-1, 1]) for xy in lines if xy[-1, 0] >= rounds]
+    if not before or max(before) <= MOST_LOST * max(after):
+        return
+    axes.set_xlim(first, rounds)
+    axes.set_ylim(0.98 * min(before), 1.02 * max(after))
+    axes.set_title(
+        f"the first {round(first):,} rounds are cut off: most was lost there", loc="right"
+    )
 
 
 def regret(run: Run) -> Figure:
@@ -361,10 +379,10 @@ def style() -> Any:
     return extra("matplotlib", "report").rc_context(STYLE)
 
 
-def new_figure(height: float) -> tuple[Figure, Axes]:
+def new_figure(height: float, width: float = 8.6) -> tuple[Figure, Axes]:
     """A Figure of its own, unknown to pyplot, with one pair of axes over the rounds."""
     figure: Figure = extra("matplotlib.figure", "report").Figure(
-        (8.6, height), layout="constrained"
+        (width, height), layout="constrained"
     )
     axes = figure.add_subplot()
     axes.xaxis.set_major_formatter(lambda value, _: tick(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.problem import Floats, ProblemError
 from keyhole.problem.optional_imports import extra
+from keyhole.report.chart_scale import scale_of
 from keyhole.report.number_format import Fact, number
 from keyhole.report.plots import (
     BARS,
@@ -23,10 +25,11 @@ from keyhole.report.plots import (
     shown,
     style,
 )
-from keyhole.report.run import Run
+from keyhole.report.run import FULL, LAST, Run
 from keyhole.report.traces import ACTUAL, HIGH, LOW, PREDICTED, ROUND, IntervalTrace
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 RELIABILITY_CAPTION = (
@@ -56,21 +59,41 @@ def predicted_and_actual(run: Run) -> Figure:
         return finished(figure, axes, f"actual {shown(run.target)}", 3)
 
 
-def error_over_time(run: Run) -> Figure:
-    """The typical error by stretches of rounds, beside those of the baselines."""
+def error_over_time(run: Run, width: float = 8.6, height: float = 3.0) -> Figure:
+    """The typical error by stretches of rounds, beside those of the baselines.
+
+    The last value of the label is left out where it says less than their mean.
+    Where it is known, what the best model in hindsight is off by on average is a line across.
+    """
     with style():
-        figure, axes = new_figure(3.0)
-        edges = np.append(0, run.ends)
+        figure, axes = new_figure(height, width)
+        edges, drawn = np.append(0, run.ends), list[Floats]()
         for other in run.baselines:
+            if other.name == LAST and not run.last_value_helps:
+                continue
             colour, dashes = BASELINE_STYLES[other.name]
-            error = _typical(run, other.loss, other.first_loss)
-            axes.stairs(error, edges, baseline=None, color=colour, ls=dashes, label=other.name)
-        error = _typical(run, run.loss, run.ledger.first_loss)
+            drawn.append(_typical(run, other.loss, other.first_loss))
+            label = "everything read" if other.name == FULL else other.name
+            axes.stairs(
+                drawn[-1], edges, baseline=None, color=colour, ls=dashes, lw=1.4, label=label
+            )
+        if run.knows_hindsight:
+            off = math.sqrt(run.best.loss.high / run.best.rounds)
+            axes.axhline(off, color=GREEN, ls="--", lw=1.4, label="best in hindsight")
+        drawn.append(_typical(run, run.loss, run.ledger.first_loss))
         label = shown(run.learner)
-        axes.stairs(error, edges, baseline=None, color=BLUE, lw=2.2, label=label)
+        axes.stairs(drawn[-1], edges, baseline=None, color=BLUE, lw=2.2, label=label)
         axes.set_xlim(0, int(run.ends[-1]))
-        axes.set_ylim(bottom=0)
-        return finished(figure, axes, "typical error", 4)
+        _cut_off(axes, *drawn)
+        return finished(figure, axes, "typical error", 2 if width < 8 else 4)
+
+
+def _cut_off(axes: Axes, *drawn: Floats) -> None:
+    """The scale of later stretches; the title says what is beyond it."""
+    scale = scale_of(*drawn)
+    axes.set_ylim(0.0, 1.06 * scale.high or 1.0)
+    if scale.beyond:
+        axes.set_title(scale.words("stretches").replace("1 stretche ", "1 stretch "), loc="right")
 
 
 def residuals_over_time(run: Run) -> Figure:
@@ -97,7 +120,7 @@ def residuals_over_time(run: Run) -> Figure:
 
 
 def prediction_pictures(run: Run) -> list[tuple[str, str, Figure]]:
-    """Heading, words and figure of each, for the page; of probabilities the errors alone."""
+    """Heading, words and figure of each, for the page; none of probabilities."""
     points = run.predictions.points
     if not len(points):
         return []
@@ -105,20 +128,14 @@ def prediction_pictures(run: Run) -> list[tuple[str, str, Figure]]:
     some = f"{len(points):,} rounds{evenly}"
     outside = " Crosses: outside of their intervals, whose ends are the fine dots."
     scatter = f"{some}. On the line: exactly as predicted.{outside if run.ledger.bounded else ''}"
-    recent = (
-        "The root of the mean squared error over each stretch of rounds, in the units of what is "
-        "predicted. The right end says what to expect from now on."
-    )
     residuals = (
         "The error of each round. If the line stays away from 0, predictions are too low (above) "
         "or too high (below), and something is changing that the features do not show."
     )
-    error = ("Error over time", recent, error_over_time(run))
     if run.probabilities is not None:
-        return [error]
+        return []
     return [
         ("Predicted and actual", scatter, predicted_and_actual(run)),
-        error,
         ("Residuals over time", residuals, residuals_over_time(run)),
     ]
 
@@ -166,7 +183,7 @@ def widths_over_time(run: Run) -> Figure:
         label = f"mean width of the {100 * trace.coverage:g} % intervals"
         axes.stairs(trace.width, edges, baseline=None, color=BLUE, lw=2.0, label=label)
         axes.set_xlim(0, int(trace.ends[-1]))
-        axes.set_ylim(bottom=0)
+        _cut_off(axes, trace.width)
         return finished(figure, axes, "width")
 
 

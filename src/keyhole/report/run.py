@@ -205,6 +205,17 @@ class Run:
         )
 
     @property
+    def knows_hindsight(self) -> bool:
+        """Whether the best model in hindsight was searched for: a log has not what that takes."""
+        return len(self.regret.rounds) > 0
+
+    @property
+    def last_value_helps(self) -> bool:
+        """Whether the last value of the label predicts better than the mean of all before."""
+        known = {b.name: b.later_mean(self.ledger.rounds) for b in self.baselines}
+        return LAST in known and MEAN in known and known[LAST] < known[MEAN]
+
+    @property
     def yardstick(self) -> str:
         """What the learner is compared with, in words."""
         if self.spending is None:

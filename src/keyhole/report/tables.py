@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from keyhole.analysis.hindsight import Hindsight
 from keyhole.game.ledger import Ledger
-from keyhole.learners.blocks.auto.advice import Advice
+from keyhole.learners.blocks.auto.advice import Advice, Worth
 from keyhole.problem import Interval
 from keyhole.problem.display import counted
 from keyhole.problem.prices import Prices
@@ -341,34 +341,32 @@ class Loss:
 
 
 def losses(advice: Advice, prices: Prices | None = None) -> list[Loss]:
-    """A row per kept feature, the most valuable first.
+    """A row per kept feature, the most valuable first; without a bar where nothing is known yet.
 
     >>> from keyhole.learners.blocks.auto.advice import Fewer, Worth
     >>> kept = Worth("age", 0.5, 0.3, 0.05), Worth("bmi", 0.1, 0.01, 0.01)
-    >>> fewer = (Fewer(("age", "bmi"), 0.4, 0.0),)
+    >>> fewer = Fewer(("age", "bmi"), 0.4, 0.0), Fewer((), 0.0, 0.02)
     >>> for row in losses(Advice(9, 9, kept, fewer, 0, "all rounds", 0, 0.0, 0, 0)):
     ...     print(row.name, row.lost, row.error, row.bar, row.low, row.high)
     age 30.0 % 5.0 % 75.0 50.0 100.0
     bmi 1.0 % 1.0 % 2.5 0.0 7.5
     """
-    most = max((worth.lost + 2.0 * worth.error for worth in advice.kept), default=0.0)
+    ends = [worth.lost + 2.0 * worth.error for worth in advice.kept if advice.tells(worth)]
+    most = max(ends, default=0.0)
     whole = most if most > 0.0 else 1.0
 
     def place(share: float) -> float:
         return round(100.0 * max(share, 0.0) / whole, 1)
 
-    return [
-        Loss(
-            worth.name,
-            f"{100.0 * worth.lost:.1f} %",
-            f"{100.0 * worth.error:.1f} %",
-            place(worth.lost),
-            place(worth.lost - 2.0 * worth.error),
-            place(worth.lost + 2.0 * worth.error),
-            "" if prices is None or worth.saves is None else amount(worth.saves, prices),
-        )
-        for worth in advice.kept
-    ]
+    def row(worth: Worth) -> Loss:
+        saves = "" if prices is None or worth.saves is None else amount(worth.saves, prices)
+        if not advice.tells(worth):
+            return Loss(worth.name, "not known yet", "", 0.0, 0.0, 0.0, saves)
+        figures = f"{100.0 * worth.lost:.1f} %", f"{100.0 * worth.error:.1f} %"
+        low, high = place(worth.lost - 2.0 * worth.error), place(worth.lost + 2.0 * worth.error)
+        return Loss(worth.name, *figures, place(worth.lost), low, high, saves)
+
+    return [row(worth) for worth in advice.kept]
 
 
 def sentences(advice: Advice, *, columns: bool) -> list[str]:

@@ -79,7 +79,7 @@ def test_over_http_and_kept_until_something_happens(
     text = first.content.decode()
     assert "no comparison with the best model in hindsight" in text
     assert "1 examples that wait and 1 that were dropped" in text
-    assert text.count("<svg") == 9
+    assert text.count("<svg") == 10
     assert text.count("in hindsight") == 1  # in the note, and in no legend
     assert "<script" not in text
     assert service.get(REPORT).content == first.content

@@ -23,12 +23,21 @@ from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.problem import Floats, Indices, Interval, Learner, Problem
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.report import Baseline, Run, plots
-from keyhole.report.number_format import Fact, number, share
-from keyhole.report.page import inline, markup, rendered
+from keyhole.report.number_format import Fact, mean_amount, number, share
+from keyhole.report.overview_plots import overview
+from keyhole.report.page import LONG_TABLE, inlined, rendered
 from keyhole.report.prediction_plots import interval_pictures, prediction_pictures
 from keyhole.report.run import LAST, MEAN
 from keyhole.report.spending import spending
-from keyhole.report.tables import MAX_REPORT_ROWS, losses, money_facts, money_page, played, price_of
+from keyhole.report.tables import (
+    KNOWN,
+    MAX_REPORT_ROWS,
+    losses,
+    money_facts,
+    money_page,
+    played,
+    price_of,
+)
 from keyhole.report.traces import IntervalTrace, PredictionTrace, RecentLoss, Trace
 
 CHART_BINS = 96
@@ -314,17 +323,16 @@ def reports_of(app: Any) -> Reports:
 
 def page(run: Run, info: LearnerInfo) -> str:
     """The report as HTML. Needs matplotlib and jinja2: pip install 'keyhole[report]'."""
-    pictures = [
-        (heading, words, markup()(inline(plots.svg(figure, f"p{i}"), f"p{i}", heading)))
-        for i, (heading, words, figure) in enumerate(_pictures(run, info), start=1)
-    ]
     return rendered(
         "keyhole.counter.service",
         "report.html",
         run=run,
         info=info,
         facts=_facts(run),
-        pictures=pictures,
+        overview=inlined(overview(run), "o"),
+        pictures=inlined(_pictures(run, info)),
+        headline=_headline(run, info),
+        long=LONG_TABLE,
         who=[(a.who, number(a.reads), number(a.mean.high), share(a.r2)) for a in played(run)],
         money=money_page(run),
         weights=_weights(run),
@@ -332,6 +340,20 @@ def page(run: Run, info: LearnerInfo) -> str:
         intercept=number(run.intercept),
         losses=[] if run.advice is None else losses(run.advice, run.problem.prices),
     )
+
+
+def _headline(run: Run, info: LearnerInfo) -> str:
+    """What it costs and how good that is, as one sentence."""
+    ours = played(run)[0]
+    rival = next(score for score in played(run) if score.who == KNOWN[MEAN])
+    each = f"{number(run.ledger.mean_reads)} of {run.problem.d:,} features read per example"
+    if run.spending is not None and run.problem.prices is not None:
+        paid = mean_amount(run.ledger.spent / run.ledger.rounds, run.problem.prices)
+        each = f"{paid} per example, {run.ledger.saved:.0%} less than everything costs"
+    if run.ledger.rounds < 2:
+        return f"{each}: one label is too few to say how good predictions are."
+    off = f"Predictions are typically off by {number(ours.error)}"
+    return f"{off}, against {number(rival.error)} for the running mean, for {each}."
 
 
 def _facts(run: Run) -> list[Fact]:
@@ -402,6 +424,7 @@ def _loss(run: Run) -> Figure:
             axes.plot([0, *run.ends], [0.0, *loss], color=colour, ls=dashes, label=label)
         axes.set_xlim(0, int(run.ends[-1]))
         axes.set_ylim(bottom=0)
+        plots.begin_later(axes, int(run.ends[-1]))
         axes.set_ylabel("cumulative squared loss")
         axes.grid(True)
         figure.legend(loc="outside upper left", ncols=3)

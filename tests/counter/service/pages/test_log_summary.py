@@ -46,8 +46,11 @@ def test_sums_are_those_of_the_store(
     assert trace.seq == info.events
     assert trace.rounds == info.rounds == sum(bin.rounds for bin in trace.asked)
     assert trace.labels == info.told == sum(bin.labels for bin in trace.told) == len(pairs)
-    assert trace.loss == pytest.approx(info.loss, rel=1e-12)
-    assert sum(bin.loss for bin in trace.told) == pytest.approx(info.loss, rel=1e-12)
+    assert trace.loss + trace.first_loss == pytest.approx(info.loss, rel=1e-12)
+    assert sum(bin.loss for bin in trace.told) == pytest.approx(trace.loss, rel=1e-12)
+    # The first ten were asked before there was a label: eight of them were told.
+    assert trace.judged == info.told - 8 == sum(bin.judged for bin in trace.told)
+    assert trace.first_loss == pytest.approx(sum((a - b) ** 2 for a, b in pairs[:8]))
     assert sum(bin.spent for bin in trace.asked) == pytest.approx(info.spent)
     assert len(trace.open) == info.open
     assert sum(trace.ages(1e12, [60.0])) == info.open
@@ -66,8 +69,9 @@ def test_the_rival_is_the_mean_of_the_labels_told_when_the_prediction_was_served
     labels, expected, start = [y for _, y in pairs], 0.0, 0
     for group in range(len(range(0, 5 * MAX_BINS, 10))):
         size = 8 if group % 2 == 0 else 9
-        mean = float(np.mean(labels[:start])) if start else 0.0
-        expected += sum((y - mean) ** 2 for y in labels[start : start + size])
+        if start:  # before the first label there is no mean
+            mean = float(np.mean(labels[:start]))
+            expected += sum((y - mean) ** 2 for y in labels[start : start + size])
         start += size
     assert trace.rival == pytest.approx(expected, rel=1e-9)
 

@@ -66,6 +66,11 @@ def test_a_clerk_sees_and_does_what_the_key_is_for(
     client: httpx.Client, keys: ApiKeys, store: kh.Store
 ) -> None:
     sign_in(client, keys, ["ask", "tell"], "ward")
+    page = client.get("/")
+    assert 'href="/counter/ward"' in page.text
+    assert "No learners yet" not in page.text
+    assert "Loss over time" not in page.text  # takes the role read
+    assert "other" not in page.text.replace("other-", "")
     page = client.get("/counter")
     assert "/counter/ward" in page.text
     assert "/counter/other" not in page.text
@@ -84,13 +89,39 @@ def test_a_clerk_sees_and_does_what_the_key_is_for(
 def test_a_reader_changes_nothing(client: httpx.Client, keys: ApiKeys, store: kh.Store) -> None:
     sign_in(client, keys, ["read"])
     assert client.get("/learners/ward").status_code == 200
-    key = form_key(client.get("/counter/ward"))
-    assert client.post("/counter/ward", data={"form": key}).status_code == 403
+    assert "Next example" not in client.get("/counter/ward").text
+    assert client.post("/counter/ward", data={"form": "0" * 32}).status_code == 403
     [ticket] = store.ask("ward")
+    page = client.get(f"/counter/ward/{ticket.id}")
+    assert page.status_code == 200
+    assert "<input" not in page.text
+    assert "Drop" not in page.text
     for verb in ("values", "label", "correct", "drop"):
         reply = client.post(f"/counter/ward/{ticket.id}/{verb}", data={"v0": "1", "label": "1"})
         assert reply.status_code == 403
     assert store.ticket(ticket.id).state == "asked"
+
+
+@pytest.mark.parametrize("role", ["ask", "tell"])
+def test_no_field_is_shown_that_the_role_may_not_use(
+    client: httpx.Client, keys: ApiKeys, store: kh.Store, role: str
+) -> None:
+    sign_in(client, keys, [role], "ward")
+    asked, filled, told = store.ask("ward", 3)
+    for ticket in (filled, told):
+        store.fill(ticket.id, dict.fromkeys(ticket.names, 1.0), confirm=True)
+    store.tell(told.id, 3.0)
+    desk = client.get("/counter/ward").text
+    assert ("Next example" in desk, "Enter values" in desk) == (role == "ask",) * 2
+    assert (f'name="label-{filled.id}"' in desk, "Save labels" in desk) == (role == "tell",) * 2
+    assert "About this learner" not in desk  # takes the role read
+    pages = [client.get(f"/counter/ward/{t.id}").text for t in (asked, filled, told)]
+    assert ('name="v0"' in pages[0]) == (role == "ask")
+    assert ('name="label"' in pages[1]) == (role == "tell")
+    assert all("Drop" in page for page in pages[:2])
+    assert ("Correct…" in pages[1]) == (role == "ask")
+    seen = client.get(f"/counter/ward/{filled.id}/correct").text
+    assert ('type="hidden" name="v0"' in seen) == (role == "tell")
 
 
 def test_keys_are_made_shown_once_and_revoked(client: httpx.Client, keys: ApiKeys) -> None:

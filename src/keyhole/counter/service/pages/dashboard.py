@@ -33,6 +33,7 @@ from keyhole.counter.store import LearnerInfo, Store
 from keyhole.errors import KeyholeError
 from keyhole.problem import Problem
 from keyhole.problem.display import counted
+from keyhole.report.chart_scale import Scale, scale_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -45,7 +46,8 @@ def dashboard(request: Request) -> Response:
     """All learners."""
     authorize(request, ANY_ROLE)
     store, notes, now = store_of(request), page_cache(request), time.time()
-    infos = [info for info in store.learners() if may(request, "read", info.name)]
+    seen = [info for info in store.learners() if may(request, ANY_ROLE, info.name)]
+    infos = [info for info in seen if may(request, "read", info.name)]
     glances = [overview(notes, info, now) for info in infos]
     kept = store.snapshots()
     used = sorted(glances, key=lambda g: g.info.asked_at or g.info.created_at, reverse=True)
@@ -53,6 +55,7 @@ def dashboard(request: Request) -> Response:
         request,
         "dashboard.html",
         glances=glances,
+        others=[info for info in seen if info not in infos],
         damaged=[w for name, w in store.damaged().items() if may(request, "read", name)],
         shown=used[:LEARNERS_WITH_CHARTS],
         hidden=max(len(used) - LEARNERS_WITH_CHARTS, 0),
@@ -120,6 +123,11 @@ class Chart:
     columns: tuple[str, ...]
     rows: list[tuple[float, ...]]
 
+    @property
+    def scale(self) -> Scale:
+        """Where its scale ends, and what is beyond."""
+        return scale_of(*[*zip(*self.rows, strict=True)][1:])
+
 
 @router.get("/learners/{name}")
 def learner(request: Request, name: str) -> Response:
@@ -160,9 +168,14 @@ def _charts(info: LearnerInfo, trace: LogSummary) -> list[Chart]:
         Chart(
             "loss",
             "Loss over time",
-            f"Mean squared error of the predictions served, and of the running mean. {each}",
+            f"Mean squared error of the predictions served since a label was known, and of the "
+            f"running mean. {each}",
             ("label", info.name, "running mean"),
-            [(t.first + t.labels - 1, t.loss / t.labels, t.rival / t.labels) for t in told],
+            [
+                (t.first + t.labels - 1, t.loss / t.judged, t.rival / t.judged)
+                for t in told
+                if t.judged
+            ],
         ),
         Chart(
             "money",
@@ -207,15 +220,12 @@ def grouped(bins: Sequence[ToldLabels], most: int) -> list[ToldLabels]:
 
 
 def lines(*series: Sequence[float]) -> list[str]:
-    """Points of SVG polylines on a common scale that begins at 0; a far outlier is cut off.
+    """Points of SVG polylines on a common scale that begins at 0; far values are cut off.
 
     >>> lines([0.0, 1.0], [2.0, 1.0])
     ['0,46 240,24', '0,2 240,24']
     """
-    values = sorted(value for one in series for value in one if math.isfinite(value))
-    if not values:
-        return ["" for _ in series]
-    high = min(values[-1], 4.0 * values[(3 * len(values)) // 4]) or values[-1] or 1.0
+    high = scale_of(*series).high or 1.0
     drawn = []
     for one in series:
         step = CHART_WIDTH / max(len(one) - 1, 1)
@@ -291,6 +301,7 @@ class Overview:
     mean_loss: float | None = None
     rival: float | None = None
     spark: Sequence[str] = ("", "")
+    cut: str = ""
     intercept: float | None = None
     terms: Sequence[Term] = ()
     bought: Sequence[FeaturePurchases] = ()
@@ -321,7 +332,8 @@ def _glance(
     info: LearnerInfo, insight: Insight, trace: LogSummary, now: float, most: int
 ) -> Overview:
     problem, told = insight.problem, grouped(trace.told, MAX_CHART_POINTS)
-    spark = lines([t.loss / t.labels for t in told], [t.rival / t.labels for t in told])
+    judged = [t for t in told if t.judged]
+    losses = [t.loss / t.judged for t in judged], [t.rival / t.judged for t in judged]
     order = sorted(trace.features, key=lambda j: -trace.features[j].bought)
     missing = [j for j in order if trace.features[j].missing]
     missing.sort(key=lambda j: -trace.features[j].missing)
@@ -334,9 +346,10 @@ def _glance(
         ages=trace.ages(now, AGES),
         expired=trace.expired(now),
         delay=trace.delay(),
-        mean_loss=trace.loss / trace.labels if trace.labels else None,
-        rival=trace.rival / trace.labels if trace.labels else None,
-        spark=spark,
+        mean_loss=trace.loss / trace.judged if trace.judged else None,
+        rival=trace.rival / trace.judged if trace.judged else None,
+        spark=lines(*losses),
+        cut=scale_of(*losses).words(),
         intercept=None if model is None else model.intercept,
         terms=_terms(info, model, trace),
         bought=[_bought(problem, trace, j) for j in order[:most]],

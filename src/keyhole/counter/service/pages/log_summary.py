@@ -47,10 +47,14 @@ class AskedRounds:
 
 @dataclass(slots=True)
 class ToldLabels:
-    """Some labels, one after the other: what was lost, and what the running mean would have."""
+    """Some labels, one after the other: what was lost, and what the running mean would have.
+
+    Both are of the `judged` ones: those predicted when a label was known, so that there was a mean.
+    """
 
     first: int
     labels: int = 0
+    judged: int = 0
     loss: float = 0.0
     rival: float = 0.0
     waited: float = 0.0
@@ -58,6 +62,7 @@ class ToldLabels:
     def add(self, other: ToldLabels) -> None:
         """Take over what comes right after."""
         self.labels += other.labels
+        self.judged += other.judged
         self.loss += other.loss
         self.rival += other.rival
         self.waited += other.waited
@@ -84,7 +89,7 @@ class OpenTicket:
     features: Sequence[int]
     round: int
     prediction: float | None = None
-    rival: float = 0.0
+    rival: float | None = None
 
 
 @dataclass(slots=True)
@@ -92,7 +97,8 @@ class LogSummary:
     """A learner's log, folded. `seq` is the last event that is in it.
 
     `corrected` has the corrections that are known, by ticket: what they say counts from the start.
-    `stale`: there was one since.
+    `stale`: there was one since. `loss` and `rival` are of the labels that are `judged`, see
+    `ToldLabels`; `first_loss` is what was lost before.
     """
 
     corrected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -104,9 +110,11 @@ class LogSummary:
     asked_size: int = 1
     told_size: int = 1
     labels: int = 0
+    judged: int = 0
     mean: float = 0.0
     loss: float = 0.0
     rival: float = 0.0
+    first_loss: float = 0.0
     features: dict[int, FeatureSummary] = field(default_factory=dict)
     open: dict[str, OpenTicket] = field(default_factory=dict)
     delays: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_DELAYS_KEPT))
@@ -148,7 +156,8 @@ class LogSummary:
         ticket = self.open.get(str(event.ticket))
         if ticket is None:
             return
-        ticket.prediction, ticket.rival = float(body["prediction"]), self.mean
+        ticket.prediction = float(body["prediction"])
+        ticket.rival = self.mean if self.labels else None
         for j, value in zip(ticket.features, body["values"], strict=True):
             known = self.features[j]
             if value is None:
@@ -162,8 +171,14 @@ class LogSummary:
         if ticket is None or ticket.prediction is None:
             return
         waited = max(event.at - ticket.asked_at, 0.0)
-        loss, rival = _squared(y - ticket.prediction), _squared(y - ticket.rival)
+        judged, loss, rival = int(ticket.rival is not None), _squared(y - ticket.prediction), 0.0
+        if ticket.rival is None:  # there is nothing to compare it with
+            self.first_loss += loss
+            loss = 0.0
+        else:
+            rival = _squared(y - ticket.rival)
         self.labels += 1
+        self.judged += judged
         self.mean += (y - self.mean) / self.labels
         self.loss += loss
         self.rival += rival
@@ -171,7 +186,7 @@ class LogSummary:
         if not self.told or self.told[-1].labels >= self.told_size:
             self.told.append(ToldLabels(self.labels))
             self.told_size = _halved(self.told, self.told_size)
-        self.told[-1].add(ToldLabels(self.labels, 1, loss, rival, waited))
+        self.told[-1].add(ToldLabels(self.labels, 1, judged, loss, rival, waited))
 
     def delay(self) -> tuple[float | None, float | None]:
         """How long labels took of late: the median, and nine of ten; None before the first."""

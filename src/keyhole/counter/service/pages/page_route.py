@@ -75,6 +75,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
             who=getattr(request.state, "who", ""),
             admin=getattr(request.state, "admin", True),
             signed_in=getattr(request.app.state, "access", None) is not None,
+            can=lambda roles, learner: may(request, roles, learner),
             now=datetime.now(UTC),
             **values,
         )

@@ -128,6 +128,9 @@ class Advice:
         that was found out. 0 where there was none, or it did not mislead.
     steps
         The steps of the current batch, where examples are bought step by step.
+    budget
+        What may be spent on an example; None without prices. The kept features may cost more
+        together: not all of them are bought for one example then.
 
     Examples
     --------
@@ -160,10 +163,28 @@ class Advice:
     misled: int = 0
     contradicted: bool = False
     steps: tuple[StepLine, ...] = ()
+    budget: float | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether what the kept features explain can be told from nothing."""
+        if not self.fewer:
+            return False
+        return self.fewer[0].explained > SURE * self.fewer[-1].error
+
+    def tells(self, worth: Worth) -> bool:
+        """Whether what is lost without a feature is not anything from nothing to all there is."""
+        if not self.known:
+            return False
+        low, high = worth.lost - SURE * worth.error, worth.lost + SURE * worth.error
+        return low > 0.0 or high < self.fewer[0].explained
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """The features that could all be left out at a loss that may well be chance."""
+        """The features that could all be left out at a loss that may well be chance.
+
+        None if that were all of them: then it is not known what they explain.
+        """
         if not self.fewer:
             return ()
         most, enough = self.fewer[0], self.fewer[0]
@@ -171,6 +192,8 @@ class Advice:
             if most.explained - fewer.explained > SURE * fewer.error:
                 break
             enough = fewer
+        if not enough.features:
+            return ()
         return tuple(name for name in most.features if name not in enough.features)
 
     @property
@@ -193,6 +216,9 @@ class Advice:
         told = {**asdict(self), "idle": list(self.idle), "changed": self.changed}
         if not self.steps:
             del told["steps"]
+        told["known"] = self.known
+        if self.budget is None:
+            del told["budget"]
         for money, rows in (("saves", told["kept"]), ("cost", told["fewer"])):
             for row in rows:
                 if row[money] is None:
@@ -203,21 +229,20 @@ class Advice:
         wide = max((len(worth.name) for worth in self.kept), default=0)
         text = [f"after {counted(self.round, 'round')}:"]
         for worth in self.kept:
-            about = (
-                f"{_percent(worth.lost, 1):>7} ± {_percent(worth.error, 1)} less of the variance"
-            )
-            text.append(f"  without {worth.name:<{wide}}  {about} is explained{_saved(worth)}")
+            about = "what would be lost is not known yet"
+            if self.tells(worth):
+                figures = f"{_percent(worth.lost, 1):>7} ± {_percent(worth.error, 1)}"
+                about = f"{figures} less of the variance is explained"
+            text.append(f"  without {worth.name:<{wide}}  {about}{_saved(worth)}")
         return "\n".join([*text, *self.sentences])
 
     def _budget(self) -> list[str]:
         """What the budget buys, and what could be saved."""
-        many, level = len(self.kept), f"{_percent(self.fewer[0].explained)} ± "
-        level += f"{_percent(self.fewer[-1].error)} of the variance."
-        text = [f"The {many} kept features explain {level}"]
-        if many == 1:
-            text = [f"The only kept feature explains {level}"]
+        text = [self._explained()]
         least = self.kept[-1]
-        if self.idle:
+        if not self.known:
+            pass  # nor is it known what could be left out
+        elif self.idle:
             text.append(
                 f"{', '.join(self.idle)} could be left out: that costs nothing that can be told "
                 f"from chance{self._money_saved()}."
@@ -238,13 +263,27 @@ class Advice:
             text.append(f"{more} for each example to look for better ones.")
         return text
 
+    def _explained(self) -> str:
+        """What all kept features explain; where that may be nothing, no more than its limit."""
+        many, error = len(self.kept), self.fewer[-1].error if self.fewer else 1.0
+        who = "the only kept feature explains" if many == 1 else f"the {many} kept features explain"
+        level = self.fewer[0].explained if self.fewer else 0.0
+        if self.known:
+            said = f"{_percent(level)} ± {_percent(error)} of the variance."
+            return f"{who[0].upper()}{who[1:]} {said}"
+        most = level + SURE * error
+        limit = f": at most {_percent(most)} of the variance" if most < 1.0 else ""
+        return f"What {who} is not known yet{limit}."
+
     def _larger(self) -> list[str]:
         """What more features would bring, as far as that can be told."""
-        if not self.more:
-            return [CANNOT_TELL] if self.untold else []
-        said = f"One more kept feature would explain {_between(self.more[0])} more of the variance"
-        if len(self.more) > 1:
-            said += f", {self.more[-1].count} more {_between(self.more[-1])}"
+        left = 1.0 - (self.fewer[0].explained if self.fewer else 0.0)
+        more = [one for one in self.more if one.most < left]  # else nothing is said by it
+        if not more:
+            return [CANNOT_TELL] if self.untold or self.more else []
+        said = f"One more kept feature would explain {_between(more[0])} more of the variance"
+        if len(more) > 1:
+            said += f", {more[-1].count} more {_between(more[-1])}"
         text = [f"{said}."]
         if self.untold:
             others = f"{counted(self.untold, 'other feature')} too little was read to say what"
@@ -265,11 +304,16 @@ class Advice:
         return [f"Step by step, enough is known {', '.join(after)}; {_percent(left)} go further."]
 
     def _money_saved(self) -> str:
-        """What is saved by leaving out what is idle; nothing is said without prices."""
-        after = self.fewer[len(self.idle)].cost
-        if self.fewer[0].cost is None or after is None:
+        """What is saved by leaving out what is idle; nothing is said without prices.
+
+        No more than the budget was spent on an example before.
+        """
+        before, after = self.fewer[0].cost, self.fewer[len(self.idle)].cost
+        if before is None or after is None:
             return ""
-        saved = round(self.fewer[0].cost - after, 9)
+        if self.budget is not None:
+            before = min(before, self.budget)
+        saved = max(round(before - after, 9), 0.0)
         return f", and saves {saved:,.10g} per example" if saved else ", but saves nothing"
 
     def _change(self) -> str:

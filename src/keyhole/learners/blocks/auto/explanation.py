@@ -65,6 +65,11 @@ class Line:
     weight_error: float | None = None
     share: float | None = None
 
+    @property
+    def known(self) -> bool:
+        """Whether enough was read to say what is lost without it."""
+        return self.lost is not None and self.error is not None and self.error < NOTHING_SAID
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -269,13 +274,15 @@ def advised(
     reads: Indices | None,
     waiting: Sequence[int],
     told_before: int,
+    budget: float | None,
     steps: tuple[StepLine, ...],
 ) -> Advice:
     """What to say about the budget, and what changed: see `Advice`.
 
     `lead` is the memory that leads, in words `leader`; `reads` is what the current batch reads, and
     `waiting` how many rounds ago each open ticket was asked; `told_before` labels had been told
-    when the history that was set aside was studied. `steps` are those of the current batch.
+    when the history that was set aside was studied; `budget` is money, None without prices.
+    `steps` are those of the current batch.
     """
     labels, studied = int(state.label.reads[0]), int(state.studied[0])
     since = int(state.lead[1]) if lead == int(state.lead[0]) else labels
@@ -299,6 +306,7 @@ def advised(
         misled=int(state.aside[LABELS] - state.aside[ROWS]) - told_before,
         contradicted=ahead > CLEAR and _contradicted(s, state, found, lead),
         steps=steps,
+        budget=budget,
     )
 
 

@@ -186,10 +186,7 @@
       ];
       const shown = (_, value) => (value === null ? "–" : Number(value.toPrecision(4)).toLocaleString("en"));
       const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
-      // A far outlier, such as the first loss, would make a flat line of the rest: it is cut off.
-      const values = data.slice(1).flat().filter(Number.isFinite).sort((a, b) => a - b);
-      const upper = 4 * values[Math.floor((3 * values.length) / 4)];
-      const high = Math.max(upper > 0 ? Math.min(values.at(-1), upper) : values.at(-1), 0);
+      const high = Number(figure.dataset.high); // what is beyond is cut off, and named above
       const wide = Math.max(56, 16 + 8 * shown(null, high).length);
       const size = { width: place.clientWidth || 300, height: 220 };
       place.textContent = "";
