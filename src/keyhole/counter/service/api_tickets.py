@@ -25,6 +25,7 @@ from keyhole.counter.service.routes import (
 from keyhole.counter.store import Store, requests
 from keyhole.counter.store.corrections import correct as correction
 from keyhole.counter.store.records import read_id
+from keyhole.counter.store.steps import next_step
 from keyhole.errors import DataError, UnknownTicketError, shortened
 from keyhole.problem.ticket import Ticket
 
@@ -51,7 +52,9 @@ async def ask(
     who = caller.who.signed(body.who)
     async with caller.places(body.count) as keep:
         tickets = await caller.answer(
-            requests.ask(name, body.count, who, caller.key, body.expires_in, terms, keep)
+            requests.ask(
+                name, body.count, who, caller.key, body.expires_in, terms, keep, body.steps
+            )
         )
         replies = caller.replies(tickets, whole=whole)
     return json_reply({"tickets": replies, "next": None}, 201)
@@ -103,6 +106,21 @@ async def fill(id: str, body: schemas.Fill, caller: Calling) -> Response:
     request = requests.fill(id, values, who=who, key=caller.key, confirm=body.confirm)
     found = await caller.answer(request)
     return json_reply(caller.replies(found)[0])
+
+
+@direct.post(f"{TICKET_PATH}/next", responses=TICKET_RESPONSE)
+async def go_on(
+    id: str, caller: Calling, body: schemas.Next | None = None, whole: WholeTicket = False
+) -> Response:
+    """What to buy next for a ticket that was asked with `steps`: `step` of the reply says it.
+
+    Asked again before anything of that was sent it says the same.
+    """
+    given = schemas.Next(stop_at=None) if body is None else body
+    values = None if given.values is None else await _values(caller.store, id, given.values)
+    who = caller.who.signed(given.who)
+    request = next_step(id, given.stop_at, who, caller.key, values, given.confirm)
+    return json_reply(caller.replies(await caller.answer(request), whole=whole)[0])
 
 
 @direct.post(f"{TICKET_PATH}/label", responses=TICKET_RESPONSE)

@@ -172,7 +172,12 @@ class HistoryLine:
     details: tuple[str, ...]
 
 
-WHAT_HAPPENED = {"asked": "asked", "seen": "values entered", "told": "label told"}
+WHAT_HAPPENED = {
+    "asked": "asked",
+    "seen": "values entered",
+    "step": "asked what next",
+    "told": "label told",
+}
 
 
 def history_lines(ticket: StoredTicket, events: Sequence[Event]) -> list[HistoryLine]:
@@ -182,6 +187,8 @@ def history_lines(ticket: StoredTicket, events: Sequence[Event]) -> list[History
         body, details = json.loads(event.body), list[str]()
         if event.kind == "corrected":
             details += _changes(ticket, body)
+        if event.kind == "step":
+            details += _said(ticket, body["step"])
         details += [f"confirmed: {doubt['text']}" for doubt in body.get("confirmed", ())]
         if body.get("why"):
             details.append(f"because: {body['why']}")
@@ -192,12 +199,21 @@ def history_lines(ticket: StoredTicket, events: Sequence[Event]) -> list[History
 
 def _changes(ticket: StoredTicket, body: Mapping[str, Any]) -> Iterator[str]:
     was = body["was"]
-    rows = [*zip(ticket.names, was["values"], body["values"], strict=True)]
+    numbers = ticket.ticket.features.tolist()
+    name = dict(zip(numbers, ticket.names, strict=True))
+    names = [name[j] for j in body.get("features", numbers)]
+    rows = [*zip(names, was["values"], body["values"], strict=True)]
     rows.append(("the label", was["y"], body.get("y")))
     for name, before, after in rows:
         if before != after:
             words = ["nothing" if each is None else number(each, 6) for each in (before, after)]
             yield f"{name}: {words[0]} → {words[1]}"
+
+
+def _said(ticket: StoredTicket, step: Mapping[str, Any]) -> Iterator[str]:
+    if step["features"]:
+        yield f"to order: {', '.join(step['items'])}"
+    yield str(step["reason"])
 
 
 def _group(prices: Prices | None, j: int, name: str) -> str:
