@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from keyhole.counter.service.pages.formatting import (
 )
 from keyhole.counter.service.pages.log_summary import LogSummary
 from keyhole.counter.store.records import Event, LearnerInfo, StoredTicket, moment
+from keyhole.learners.base import LearnerBase
 from keyhole.learners.doubts import Doubt
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import Problem
@@ -94,12 +95,19 @@ class Order:
         return [field for group in self.groups for field in group.fields]
 
 
-def order(ticket: StoredTicket, problem: Problem, typed: Mapping[int, TypedNumber] = {}) -> Order:
-    """What is to be ordered and typed in, with what was typed so far."""
+def order(
+    ticket: StoredTicket,
+    problem: Problem,
+    typed: Mapping[int, TypedNumber] = {},
+    names: Collection[str] | None = None,
+) -> Order:
+    """What is to be ordered and typed in, these names or all, with what was typed so far."""
     features = ticket.ticket.features.tolist()
     known = ticket.ticket.known
     groups = dict[str, list[Field]]()
     for place, (j, name) in enumerate(zip(features, ticket.names, strict=True)):
+        if names is not None and name not in names:
+            continue
         given = typed.get(place)
         if given is None:
             given = TypedNumber(plain(known[j]) if j in known else "")
@@ -153,6 +161,13 @@ def doubted_values(
         for doubt in doubts
         if doubt.name is not None
     }
+
+
+def buys_in_steps(info: LearnerInfo) -> bool:
+    """Whether a learner can go on with an example after its first step."""
+    kind = LEARNERS.get(info.kind)
+    goes_on = None if kind is None else getattr(kind.cls, "_goes_on", None)
+    return goes_on not in (None, LearnerBase._goes_on)
 
 
 def may_correct(info: LearnerInfo, ticket: StoredTicket) -> bool:
