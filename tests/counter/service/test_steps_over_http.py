@@ -111,6 +111,8 @@ def test_the_client_goes_on_and_may_stop(store: kh.Store) -> None:
         assert again.ticket.says_the_same(step.ticket)
         assert again.items == step.items
         there.predict(seen)
+        there.interval(seen)  # of the ticket as it was: it still waits for the step
+        assert there.next(seen).items == step.items
         there.interval(step.fill([2.5] * len(step.features)))
         stopped = there.next(step.fill([2.5] * len(step.features)), stop_at=1e9)
         assert not stopped

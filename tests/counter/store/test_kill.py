@@ -87,11 +87,11 @@ def test_nothing_acknowledged_is_lost_or_done_twice(kind: str, url: str) -> None
         for verb, *about in said:
             if verb == "ready":
                 continue
-            place = kinds[verb], about[0], int(about[2]) if verb == "filled" else 0
-            assert in_log[place] == 1, (verb, about)
+            heard = kinds[verb], about[0], int(about[2]) if verb == "filled" else 0
+            assert in_log[heard] == 1, (verb, about)
             ticket = store.ticket(about[0])
             if verb in ("filled", "corrected"):
-                assert bodies[place]["prediction"] == float(about[1])
+                assert bodies[heard]["prediction"] == float(about[1])
             if verb == "told":
                 assert ticket.label == float(about[1])
         assert len(said) >= 20 * KILLS

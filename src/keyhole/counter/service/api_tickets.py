@@ -27,7 +27,8 @@ from keyhole.counter.store.corrections import correct as correction
 from keyhole.counter.store.records import read_id
 from keyhole.counter.store.steps import next_step
 from keyhole.errors import DataError, UnknownTicketError, shortened
-from keyhole.problem.ticket import Ticket
+from keyhole.problem.step import grown_from
+from keyhole.problem.ticket import Observation, Ticket
 
 router = APIRouter(tags=["tickets"], responses=ERROR_RESPONSES)
 direct = APIRouter(tags=["tickets"], responses=ERROR_RESPONSES, route_class=DirectRoute)
@@ -196,8 +197,21 @@ def interval(name: LearnerInPath, body: schemas.Issue, caller: Calling) -> Respo
     order = caller.store.ticket(ticket_by_round(caller.store, name, body.round)).ticket
     learner = caller.store.learner(name, confirm=body.confirm)
     requests.refuse_without_intervals(name, learner)
-    seen = order.fill(_by_key(order, body.values))
+    seen = _as_it_was(order.fill(_by_key(order, body.values)), body.values)
     return json_reply(requests.interval_body(learner, seen, body.coverage))
+
+
+def _as_it_was(seen: Observation, values: schemas.JsonValues) -> Observation:
+    """What came back for a ticket before its last step, if nothing is said of that."""
+    now = seen.ticket
+    if not isinstance(values, dict):
+        return seen
+    said = {_feature(key, now.names) for key in values}
+    labels = enumerate(zip(now.features.tolist(), now.names or now.features, strict=True))
+    there = [place for place, (j, name) in labels if j in said or name in said]
+    names = None if now.names is None else tuple(now.names[place] for place in there)
+    before = Ticket(now.round, now.features[there], names, now.memo)
+    return Observation(before, seen.values[there]) if grown_from(before, now) else seen
 
 
 def ticket_by_round(store: Store, name: str, round: int) -> str:

@@ -46,7 +46,10 @@ def next_step(
     def action(tx: LearnerTransaction) -> list[str]:
         if fill_first is not None:
             fill_first(tx)
-        found, state = tx.ticket(id), tx.ticket(id).row.state
+        found = tx.ticket(id)
+        if found.row.state == "asked" and not len(found.order.features):  # nothing to fill in
+            keep_values(tx, arrival(found, found.order.fill([])), DEFAULT_COVERAGE)
+        state = found.row.state
         if state in ("told", "dropped"):
             raise ConflictError(f"ticket {id} was {state}: nothing more is bought for it")
         if state == "asked":
