@@ -15,6 +15,9 @@ from keyhole.saving.api import to_bytes
 from tests.counter.store.test_doubts import rewrite
 from tests.helpers.stepwise import PRICES, PROBLEM, stepwise, value, values
 
+ROWS = np.random.default_rng(5).normal(size=(300, 4))
+HISTORY = kh.streams.ArrayStream(ROWS, 2 * ROWS[:, 0] + ROWS[:, 3])
+
 
 def test_a_ticket_grows_and_says_so(url: str) -> None:
     """Each step is bought once, over restarts and retries; verification plays all of it again."""
@@ -224,6 +227,37 @@ def test_verification_finds_another_step(folder: Path) -> None:
         kh.Store(folder / "keyhole.db") as store,
         pytest.raises(kh.StoreDamagedError, match="the step of"),
     ):
+        store.verify(name)
+
+
+def test_a_moved_learner_goes_on(folder: Path, url: str) -> None:
+    """Another store takes over the log, in the middle of a ticket."""
+    with kh.Store(folder / "here.db") as store:
+        name = stepwise(store)
+        [ticket] = store.ask(name, steps=True)
+        store.fill(ticket.id, values(ticket))
+        grown = store.next(ticket.id)
+        store.export(name, folder / "moved.keyhole")
+    with kh.Store(url) as other:
+        other.import_(folder / "moved.keyhole")
+        assert other.ticket(ticket.id) == grown == other.next(ticket.id)
+        other.fill(ticket.id, values(grown))
+        other.tell(ticket.id, 9.0)
+        other.verify(name)
+
+
+def test_steps_without_values_and_names(url: str) -> None:
+    """A first step that buys nothing needs no filling; features may have no names."""
+    with kh.Store(url) as store:
+        name = f"bare-{np.random.default_rng().integers(1 << 60)}"
+        store.create(name, kh.Problem(4, 2, 3), "auto", history=HISTORY)
+        [ticket] = store.ask(name, steps=True)
+        if len(ticket.ticket.features):
+            store.fill(ticket.id, dict.fromkeys(ticket.ticket.features.tolist(), 1.0))
+        while (grown := store.next(ticket.id)).step:
+            store.fill(ticket.id, {int(grown.awaited[0].removeprefix("feature ")): 1.0})
+        assert len(grown.names) == 3
+        store.tell(ticket.id, 2.0)
         store.verify(name)
 
 

@@ -342,5 +342,8 @@ def test_simulated_values_are_filled_in_and_can_be_changed(store: kh.Store) -> N
         assert "Use this patient's values" in client.get(place).text
         page = client.get(place, params={"demo": 1})
         assert 'value="61.23"' in page.text
-        client.post(f"{place}/values", data={"v0": "61.23", "missing": "yes"})
+        page = client.post(f"{place}/values", data={"v0": "61.23"})
+        assert "Still awaited" in page.text  # what this patient does not have
+        assert "Use this patient's values" not in page.text
+        assert "Use this patient's label" in page.text
         assert 'value="7.5"' in client.get(place, params={"demo": 1}).text

@@ -231,7 +231,7 @@ def _example(
     store = store_of(request)
     info, notes = store.info(ticket.learner), page_cache(request)
     insight = notes.insight(info)
-    why, usual = None, math.nan
+    why, usual, known = None, math.nan, _simulated(request, ticket)
     if ticket.values is not None:
         with notes.trace(info) as trace:
             why = prediction_breakdown(ticket, insight.model, trace)
@@ -269,7 +269,8 @@ def _example(
         correctable=may_correct(info, ticket),
         history=history_lines(ticket, store.ticket_history(ticket.id)),
         form=new_key(),
-        demo=_simulated(request, ticket) is not None,
+        demo=known is not None,
+        demo_values=known is not None and any(_rounded(known[0].get(n)) for n in ticket.awaited),
     )
 
 
