@@ -476,10 +476,10 @@ def arrival(
 
     `named`: the features that were spoken of, if not all of the ticket that was handed in.
     """
-    order, spoken = ticket.order, {*(given.ticket.features.tolist() if named is None else named)}
-    now = given.at(order.features)
+    order = ticket.order
     if ticket.seen is None:
-        return Arrival(ticket, Observation(order, now, prediction=given.prediction), None, True)
+        return Arrival(ticket, given if given.ticket is order else _of(order, given), None, True)
+    now = given.at(order.features)
     before = np.array(ticket.seen["values"], dtype=np.float64)
     absent = np.isnan(now)
     changed = ~(np.isnan(before) | absent | (before == now))
@@ -490,9 +490,14 @@ def arrival(
             "it if they were wrong"
         )
     came = order.features[np.isnan(before) & ~absent].tolist()
-    step = ticket.seen.get("step") or {"features": []}
-    answers = bool(spoken.intersection(step["features"]))
+    step = ticket.seen.get("step")
+    spoken = given.ticket.features.tolist() if named is None else named
+    answers = step is not None and not {*step["features"]}.isdisjoint(spoken)
     return Arrival(ticket, Observation(order, np.where(absent, before, now)), came, answers)
+
+
+def _of(order: Ticket, given: Observation) -> Observation:
+    return Observation(order, given.at(order.features), prediction=given.prediction)
 
 
 def filling(
@@ -522,7 +527,7 @@ def _arrived(ticket: TicketRecord, values: Values) -> Arrival:
     except DataError as error:
         wanted = ", ".join(order.names or order.items)
         raise DataError(f"ticket {ticket.row.id}, which asks for {wanted}: {error}") from None
-    if not isinstance(values, Mapping):
+    if not isinstance(values, Mapping) or "step" not in (ticket.seen or {}):
         return arrival(ticket, seen)
     features = order.features.tolist()
     number = {**dict(zip(order.names or (), features, strict=False)), **{j: j for j in features}}
