@@ -11,6 +11,7 @@ import pytest
 import keyhole as kh
 from keyhole.counter.service.pages.log_summary import LogSummary
 from keyhole.counter.service.report import run_of_log
+from keyhole.counter.store.requests import refuse_without_steps
 from keyhole.saving.api import to_bytes
 from tests.counter.store.test_doubts import rewrite
 from tests.helpers.stepwise import PRICES, PROBLEM, stepwise, value, values
@@ -148,6 +149,8 @@ def test_learners_that_buy_all_at_once(url: str) -> None:
         assert step is not None
         assert (bool(step), step.reason) == (False, "everything that this ticket is for was bought")
         store.verify(name)
+    with pytest.raises(kh.ProblemError, match="'ward' is a learner that does not buy step by step"):
+        refuse_without_steps("ward", object())
 
 
 def test_probabilities_step_by_step(url: str) -> None:
