@@ -50,6 +50,7 @@ COMMANDS = {
     "create": "stored_learners",
     "ask": "tickets",
     "fill": "tickets",
+    "next": "next_step",
     "tell": "tickets",
     "correct": "correct",
     "drop": "tickets",

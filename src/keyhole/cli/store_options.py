@@ -169,6 +169,32 @@ def order_lines(ticket: StoredTicket, priced: bool) -> list[str]:
     return [to_pay, *columns(rows, "<>"), f"  values to fill in: {missing}"]
 
 
+def step_lines(ticket: StoredTicket, priced: bool) -> list[str]:
+    """What to buy next for a ticket, in words, and why."""
+    from keyhole.cli.output import columns
+    from keyhole.problem.display import money_text
+
+    step = ticket.step
+    if not step:
+        why = step.reason if step is not None else ""
+        return [
+            f"Ticket {ticket.id}: buy nothing more.",
+            f"  {why}",
+            f"  keyhole tell {ticket.id} LABEL",
+        ]
+    head = f"Ticket {ticket.id}: get {', '.join(step.features)}"
+    if priced:
+        prices = map(money_text, step.item_prices)
+        head = f"Ticket {ticket.id}: {money_text(step.cost)} more to pay"
+        return [
+            head,
+            *columns([*zip(step.items, prices, strict=True)], "<>"),
+            f"  values to fill in: {', '.join(step.features)}",
+            f"  {step.reason}",
+        ]
+    return [head, f"  {step.reason}"]
+
+
 def closed_words(ticket: StoredTicket) -> str:
     """What became of a ticket that was told or dropped."""
     if ticket.state == "dropped":

@@ -67,6 +67,12 @@ def ask(
     budget: Annotated[
         float | None, option("--budget -b N", "Budget for this example only.")
     ] = None,
+    steps: Annotated[
+        bool,
+        typer.Option(
+            "--steps", help="Begin with what most examples need; `keyhole next` says more."
+        ),
+    ] = False,
     counter: StoreOptions,
     as_json: options.Json = False,
 ) -> None:
@@ -101,6 +107,7 @@ def ask(
             **counter.caller(),
             expires_in=None if expires is None else parse_duration(expires),
             terms={name: value for name, value in terms.items() if value},
+            steps=steps,
         )
         priced = store.info(learner).priced
         if file is not None:
@@ -162,11 +169,11 @@ def fill(
 ) -> None:
     """Give the values of a ticket, and get the prediction.
 
-    Values you leave out count as not arrived, which is fine. Values that turn out to be wrong are
-    for `keyhole correct`; giving the same ones again is harmless. About a value far beyond all that
-    was seen you are asked, and where nobody can be asked it is refused without --confirm. A file
-    has a column `ticket` and one per feature, as written by `keyhole ask --out`. Either all its
-    lines are taken or none; lines without any value are skipped.
+    Values you leave out count as not arrived, which is fine: give them when they come. Values that
+    turn out to be wrong are for `keyhole correct`; giving the same ones again is harmless. About a
+    value far beyond all that was seen you are asked, and where nobody can be asked it is refused
+    without --confirm. A file has a column `ticket` and one per feature, as written by `keyhole ask
+    --out`. Either all its lines are taken or none; lines without any value are skipped.
 
     \b
     Examples:
@@ -206,9 +213,10 @@ def fill(
         emit(filled.as_dict())
         return
     say(*served_lines(filled))
-    absent = [name for name, value in filled.as_dict()["values"].items() if value is None]
-    if absent:
-        say(f"  did not arrive: {', '.join(absent)}")
+    if filled.awaited:
+        say(f"  did not arrive yet: {', '.join(filled.awaited)}")
+    if filled.stepwise and not filled.step:
+        say(f"  keyhole next {filled.id}")
     say(f"  keyhole tell {filled.id} LABEL")
 
 

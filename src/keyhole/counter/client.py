@@ -12,12 +12,20 @@ from urllib.parse import quote
 import numpy as np
 
 from keyhole.counter.transport import Client
-from keyhole.errors import DataError, TicketError, finite_label, real_numbers, true_or_false
+from keyhole.errors import (
+    DataError,
+    TicketError,
+    finite_label,
+    positive_number,
+    real_numbers,
+    true_or_false,
+)
 from keyhole.learners.correcting import RightValues, right_values
 from keyhole.problem import Floats, Learner, Problem
 from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.problem import problem_from_dict
 from keyhole.problem.sparse_model import SparseModel
+from keyhole.problem.step import Step, grown_from
 from keyhole.problem.ticket import Observation, Ticket, refuse_unfilled
 
 
@@ -122,9 +130,11 @@ class RemoteLearner:
         """The sparse model that it would be used as."""
         return self._client.get(f"{self._path}/model", _read_model)
 
-    def ask(self, **terms: Any) -> Ticket:
-        """The ticket of the next round; on terms of its own, where the learner takes them."""
+    def ask(self, *, steps: bool = False, **terms: Any) -> Ticket:
+        """The ticket of the next round, or its first step; on terms of its own, where it can be."""
         body: dict[str, Any] = {"who": self._who}
+        if true_or_false("steps", steps):
+            body["steps"] = True
         if terms:
             body["terms"] = {name: _plain(value) for name, value in terms.items()}
         path = f"{self._path}/tickets"
@@ -136,7 +146,7 @@ class RemoteLearner:
 
     def predict(self, seen: Observation) -> float:
         """The predicted label; changes nothing, and is not kept."""
-        body = {"round": seen.round, "values": written_values(seen)}
+        body = {"round": seen.round, "values": _values(seen, self._open.get(seen.round))}
         path = f"{self._path}/predictions"
         return self._client.post(path, body, lambda reply: finite_label(reply["prediction"]))
 
@@ -145,25 +155,41 @@ class RemoteLearner:
     ) -> PredictionInterval:
         """Where the label will be, in that share of rounds; the values are kept there."""
         refuse_unfilled("interval", seen)
-        self._find(seen.ticket)
-        share, values = a_coverage(coverage), written_values(seen)
+        share, values = a_coverage(coverage), _values(seen, self._find(seen.ticket))
         sure = confirm or self._confirm
         body = {"round": seen.round, "values": values, "coverage": share, "confirm": sure}
         return self._client.post(f"{self._path}/intervals", body, served_interval)
+
+    def next(
+        self, seen: Observation, *, stop_at: float | None = None, confirm: bool = False
+    ) -> Step:
+        """What to buy next, or that enough is known; both are kept there, and the values."""
+        refuse_unfilled("next", seen)
+        issued = self._find(seen.ticket)
+        body: dict[str, Any] = {"values": _values(seen, issued), "who": self._who}
+        body["confirm"] = confirm or self._confirm
+        if stop_at is not None:
+            body["stop_at"] = positive_number("stop_at", stop_at)
+        path = f"/api/v1/tickets/{issued.id}/next"
+        step, now = self._client.post(path, body, lambda r: _read_step(seen, r), whole=True)
+        self._open[seen.round] = now
+        return step
 
     def tell(self, seen: Observation, y: float, *, confirm: bool = False) -> None:
         """Learn from the label of a ticket and close it."""
         label = finite_label(y)
         refuse_unfilled("tell", seen)
         sure = confirm or self._confirm
-        body = {"label": label, "values": written_values(seen), "confirm": sure, "who": self._who}
-        self._close(seen.ticket, "label", body)
+        issued = self._find(seen.ticket)
+        values = _values(seen, issued)
+        body = {"label": label, "values": values, "confirm": sure, "who": self._who}
+        self._close(issued, "label", body)
 
     def drop(self, ticket: Ticket) -> None:
         """Close a ticket whose label will never come."""
         if not isinstance(ticket, Ticket):
             raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
-        self._close(ticket, "drop", {"who": self._who})
+        self._close(self._find(ticket), "drop", {"who": self._who})
 
     def correct(
         self,
@@ -201,10 +227,9 @@ class RemoteLearner:
             raise DataError(f"there are {self.problem.d} features and {len(weights)} weights")
         return weights
 
-    def _close(self, ticket: Ticket, verb: str, body: Mapping[str, Any]) -> None:
-        id = self._find(ticket).id
-        self._client.post(f"/api/v1/tickets/{id}/{verb}", body, dict)
-        self._open.pop(ticket.round, None)
+    def _close(self, issued: IssuedTicket, verb: str, body: Mapping[str, Any]) -> None:
+        self._client.post(f"/api/v1/tickets/{issued.id}/{verb}", body, dict)
+        self._open.pop(issued.ticket.round, None)
 
     def _find(self, ticket: Ticket) -> IssuedTicket:
         """An open ticket as it was issued; TicketError if it is closed, or was another one."""
@@ -219,7 +244,7 @@ class RemoteLearner:
         if issued is None:
             path = f"{self._path}/rounds/{ticket.round}"
             state, issued = self._client.get(path, _read_state, whole=True)
-        if not ticket.says_the_same(issued.ticket):
+        if not grown_from(ticket, issued.ticket):
             raise TicketError(
                 f"the ticket of round {ticket.round} is not what was issued: it was changed, or is "
                 "another learner's"
@@ -244,6 +269,30 @@ def _issued_ticket(reply: Mapping[str, Any]) -> IssuedTicket:
 
 def _read_state(reply: Mapping[str, Any]) -> tuple[str, IssuedTicket]:
     return str(reply["state"]), _issued_ticket(reply)
+
+
+def _read_step(seen: Observation, reply: Mapping[str, Any]) -> tuple[Step, IssuedTicket]:
+    """What was said to buy next, and the ticket as it is by now."""
+    issued, said = _issued_ticket(reply), reply["step"]
+    cost, reason = float(said["cost"]), str(said["reason"])
+    return step_said(seen, issued.ticket, len(said["features"]), cost, reason), issued
+
+
+def step_said(seen: Observation, now: Ticket, bought: int, cost: float, reason: str) -> Step:
+    """What `next` says of a ticket that has just grown by so many features, or by none."""
+    if len(seen.ticket.features) + bought != len(now.features):  # it grew before, too
+        seen = Observation(now, seen.at(now.features))
+    return Step(seen, now, cost, reason)
+
+
+def _values(
+    seen: Observation, issued: IssuedTicket | None
+) -> list[float | None] | dict[str, float | None]:
+    """What came back: in order, or by feature if the ticket has grown since."""
+    values, ticket = written_values(seen), seen.ticket
+    if issued is None or len(ticket.features) == len(issued.ticket.features):
+        return values
+    return dict(zip(ticket.names or map(str, ticket.features.tolist()), values, strict=True))
 
 
 def _read_model(reply: Mapping[str, Any]) -> SparseModel:

@@ -111,6 +111,16 @@ def _last_step(ticket: Ticket, plan: Indices, step: Indices) -> int:
     return int(step[places].max(initial=-1))
 
 
+def grown_from(ticket: Ticket, grown: Ticket) -> bool:
+    """Whether a ticket is another one as it is now, or as it was some steps before."""
+    if ticket.says_the_same(grown):
+        return True
+    if PLAN not in grown.memo or not np.isin(ticket.features, grown.features).all():
+        return False
+    same = Ticket(ticket.round, grown.features, memo=ticket.memo).says_the_same(grown)
+    return same and made_by(ticket, grown.memo) is not None
+
+
 def steps_made(ticket: Ticket) -> Indices:
     """The steps that a ticket which was bought step by step has made, ascending; none of others."""
     if PLAN not in ticket.memo:

@@ -21,8 +21,11 @@ def work(store: kh.Store, name: str, number: int) -> None:
         [ticket] = store.ask(name, who=f"thread {number}")
         note("asked", ticket.id)
         row = [math.sin(ticket.round + j) for j in ticket.ticket.features.tolist()]
+        if turn % 2:
+            some = {int(ticket.ticket.features[0]): row[0]}
+            note("filled", ticket.id, repr(store.fill(ticket.id, some).prediction), 1)
         served = store.fill(ticket.id, row).prediction
-        note("filled", ticket.id, repr(served))
+        note("filled", ticket.id, repr(served), len(row))
         if turn % 4 == 0:
             right = {int(ticket.ticket.features[0]): row[0] + 1.0}
             served = store.correct(ticket.id, values=right, why="typo").prediction

@@ -25,8 +25,10 @@ from keyhole.counter.service.routes import (
 from keyhole.counter.store import Store, requests
 from keyhole.counter.store.corrections import correct as correction
 from keyhole.counter.store.records import read_id
+from keyhole.counter.store.steps import next_step
 from keyhole.errors import DataError, UnknownTicketError, shortened
-from keyhole.problem.ticket import Ticket
+from keyhole.problem.step import grown_from
+from keyhole.problem.ticket import Observation, Ticket
 
 router = APIRouter(tags=["tickets"], responses=ERROR_RESPONSES)
 direct = APIRouter(tags=["tickets"], responses=ERROR_RESPONSES, route_class=DirectRoute)
@@ -51,7 +53,9 @@ async def ask(
     who = caller.who.signed(body.who)
     async with caller.places(body.count) as keep:
         tickets = await caller.answer(
-            requests.ask(name, body.count, who, caller.key, body.expires_in, terms, keep)
+            requests.ask(
+                name, body.count, who, caller.key, body.expires_in, terms, keep, body.steps
+            )
         )
         replies = caller.replies(tickets, whole=whole)
     return json_reply({"tickets": replies, "next": None}, 201)
@@ -103,6 +107,21 @@ async def fill(id: str, body: schemas.Fill, caller: Calling) -> Response:
     request = requests.fill(id, values, who=who, key=caller.key, confirm=body.confirm)
     found = await caller.answer(request)
     return json_reply(caller.replies(found)[0])
+
+
+@direct.post(f"{TICKET_PATH}/next", responses=TICKET_RESPONSE)
+async def go_on(
+    id: str, caller: Calling, body: schemas.Next | None = None, whole: WholeTicket = False
+) -> Response:
+    """What to buy next for a ticket that was asked with `steps`: `step` of the reply says it.
+
+    Asked again before anything of that was sent it says the same.
+    """
+    given = schemas.Next(stop_at=None) if body is None else body
+    values = None if given.values is None else await _values(caller.store, id, given.values)
+    who = caller.who.signed(given.who)
+    request = next_step(id, given.stop_at, who, caller.key, values, given.confirm)
+    return json_reply(caller.replies(await caller.answer(request), whole=whole)[0])
 
 
 @direct.post(f"{TICKET_PATH}/label", responses=TICKET_RESPONSE)
@@ -178,8 +197,21 @@ def interval(name: LearnerInPath, body: schemas.Issue, caller: Calling) -> Respo
     order = caller.store.ticket(ticket_by_round(caller.store, name, body.round)).ticket
     learner = caller.store.learner(name, confirm=body.confirm)
     requests.refuse_without_intervals(name, learner)
-    seen = order.fill(_by_key(order, body.values))
+    seen = _as_it_was(order.fill(_by_key(order, body.values)), body.values)
     return json_reply(requests.interval_body(learner, seen, body.coverage))
+
+
+def _as_it_was(seen: Observation, values: schemas.JsonValues) -> Observation:
+    """What came back for a ticket before its last step, if nothing is said of that."""
+    now = seen.ticket
+    if not isinstance(values, dict):
+        return seen
+    said = {_feature(key, now.names) for key in values}
+    labels = enumerate(zip(now.features.tolist(), now.names or now.features, strict=True))
+    there = [place for place, (j, name) in labels if j in said or name in said]
+    names = None if now.names is None else tuple(now.names[place] for place in there)
+    before = Ticket(now.round, now.features[there], names, now.memo)
+    return Observation(before, seen.values[there]) if grown_from(before, now) else seen
 
 
 def ticket_by_round(store: Store, name: str, round: int) -> str:

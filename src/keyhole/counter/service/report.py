@@ -6,7 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +15,7 @@ import numpy as np
 from keyhole.analysis.hindsight import Hindsight
 from keyhole.analysis.regret import RegretCurve
 from keyhole.counter.store import Event, LearnerInfo, Store
-from keyhole.counter.store.tables import EVENTS_PER_QUERY
+from keyhole.counter.store.tables import EVENTS_PER_QUERY, as_corrected
 from keyhole.errors import DataError
 from keyhole.game import PlayedBlock
 from keyhole.game.ledger import Ledger
@@ -41,6 +41,7 @@ from keyhole.report.tables import (
 from keyhole.report.traces import IntervalTrace, PredictionTrace, RecentLoss, Trace
 
 CHART_BINS = 96
+NO_ENDS = -math.inf, math.inf
 MAX_REPLAYED_EVENTS = 20_000  # more would keep a processor busy for more than ten seconds
 UNKNOWN = "not known: the log has only the values that were bought"
 
@@ -83,7 +84,8 @@ class _UntoldTicket:
 
     features: Indices
     prediction: float = math.nan
-    ends: tuple[float, float] = (-math.inf, math.inf)
+    ends: tuple[float, float] = NO_ENDS
+    arrived: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     rivals: tuple[float, float] = (0.0, 0.0)
 
 
@@ -136,7 +138,10 @@ class RunFromLog:
         if event.kind == "asked":
             self._open[id] = _UntoldTicket(np.array(body["features"], dtype=np.int64))
         elif event.kind == "seen":
-            self._seen(self._open[id], {**body, **right})
+            ticket = self._open[id]
+            self._seen(ticket, as_corrected(event, body, right, ticket.features.tolist()))
+        elif event.kind == "step":
+            self._open[id].features = np.array(body["features"], dtype=np.int64)
         elif event.kind == "told":
             y = self._last = float(body["y"] if right.get("y") is None else right["y"])
             self._labels.add(np.zeros(1, dtype=np.int64), np.array([y]))
@@ -147,12 +152,14 @@ class RunFromLog:
             del self._open[id]
             self._dropped += 1
 
-    def _seen(self, ticket: _UntoldTicket, body: dict[str, Any]) -> None:
+    def _seen(self, ticket: _UntoldTicket, body: Mapping[str, Any]) -> None:
         ticket.prediction = body["prediction"]
         ticket.rivals = float(self._labels.mean[0]), self._last
         values = np.array(body["values"], dtype=np.float64)
-        here = ~np.isnan(values)
+        here = ~np.isnan(values) & ~np.isin(ticket.features, ticket.arrived)
         self._values.add(ticket.features[here], values[here])
+        ticket.arrived = np.append(ticket.arrived, ticket.features[here])
+        ticket.ends = NO_ENDS
         coverage = body.get("coverage")
         if coverage is None:
             return

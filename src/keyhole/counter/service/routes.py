@@ -78,6 +78,7 @@ ROUTES: Mapping[tuple[str, str], Permission] = {
     ("POST", f"{LEARNER_PATH}/intervals"): Permission(("ask",), "learner"),
     ("GET", TICKET_PATH): Permission(ANY_ROLE, "ticket"),
     ("POST", f"{TICKET_PATH}/values"): Permission(("ask",), "ticket"),
+    ("POST", f"{TICKET_PATH}/next"): Permission(("ask",), "ticket"),
     ("POST", f"{TICKET_PATH}/label"): Permission(("tell",), "ticket"),
     ("POST", f"{TICKET_PATH}/drop"): Permission(("ask", "tell"), "ticket"),
     ("POST", f"{TICKET_PATH}/correction"): Permission(("ask", "tell"), "ticket"),

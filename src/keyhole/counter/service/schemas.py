@@ -110,11 +110,30 @@ class Ask(_Body):
         description="Seconds until they are marked as expired; later labels count all the same.",
     )
     terms: TermsBody | None = None
+    steps: bool = Field(
+        False, strict=True, description="Begin with what most examples need; `next` says more."
+    )
+    who: str = WHO_FIELD
+
+
+class Next(_Body):
+    """What to buy next; with values that came back, if they were not sent before."""
+
+    stop_at: Annotated[Number, Field(gt=0)] | None = Field(
+        None,
+        description="Enough is known once the 90 % interval is at most so wide, or yes or no at "
+        "least so probable.",
+    )
+    values: JsonValues | None = None
+    confirm: bool = CONFIRM_FIELD
     who: str = WHO_FIELD
 
 
 class Fill(_Body):
-    """What came back for a ticket: by name, or in its order; null for what did not arrive."""
+    """What came back for a ticket: by name, or in its order; null for what did not arrive.
+
+    What arrives later is sent later, in any order: a value comes once, and is corrected then.
+    """
 
     values: JsonValues
     confirm: bool = CONFIRM_FIELD
@@ -185,6 +204,16 @@ class Item(BaseModel):
     price: float
 
 
+class StepReply(BaseModel):
+    """What to buy next, or that enough is known."""
+
+    enough: bool
+    features: list[str] = Field(description="To buy now; none if enough is known.")
+    items: list[Item] = Field(description="What to order for them.")
+    cost: float = Field(description="Beside what was paid.")
+    reason: str
+
+
 class TicketReply(BaseModel):
     """A ticket and all that has happened to it."""
 
@@ -204,6 +233,7 @@ class TicketReply(BaseModel):
     closed_at: datetime | None
     corrected_at: datetime | None
     values: dict[str, float | None] | None
+    awaited: list[str] = Field(description="Features whose values have not come yet.")
     prediction: float | None
     probability: float | None = Field(
         description="That the label is 1, where labels are yes or no: then there is no interval."
@@ -212,6 +242,9 @@ class TicketReply(BaseModel):
     low: float | None
     high: float | None
     label: float | None
+    step: StepReply | None = Field(
+        description="What `next` said last, until values of it come; null if it was not asked."
+    )
     ticket: dict[str, Any] | None = Field(
         None, description="As `kh.Ticket.to_json` writes it, if `whole` was asked for."
     )

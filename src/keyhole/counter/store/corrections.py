@@ -23,6 +23,7 @@ from keyhole.counter.store.tables import SERVED, TicketRecord
 from keyhole.errors import ConflictError, DataError, StateError, finite_label
 from keyhole.learners.correcting import RightValues, right_values
 from keyhole.problem import Learner
+from keyhole.problem.step import PLAN
 from keyhole.problem.ticket import Floats, Observation, Ticket
 
 
@@ -170,6 +171,7 @@ def _correct(
     body = {
         **{name: seen[name] for name in SERVED if name in seen},
         **done,
+        **({"features": ticket.order.features.tolist()} if PLAN in ticket.order.memo else {}),
         "why": why,
         **confirmed,
     }

@@ -10,7 +10,8 @@ from keyhole.learners.doubts import Doubt
 from keyhole.problem import Learner
 from keyhole.problem.ticket import Observation
 
-Claim = tuple[str, Observation, float | None]  # a ticket, what came back, and a label to be told
+# A ticket, what came back, a label to be told, and the features that are new, None for all.
+Claim = tuple[str, Observation, float | None, Sequence[int] | None]
 
 
 def doubts_of(
@@ -31,8 +32,8 @@ def doubts_of(
 def refuse_doubts(learner: Learner, claims: Iterable[Claim]) -> None:
     """DoubtError with every doubt about what is claimed, if there are any."""
     found = dict[str, tuple[Doubt, ...]]()
-    for id, seen, y in claims:
-        if doubts := doubts_of(learner, seen, y):
+    for id, seen, y, features in claims:
+        if doubts := doubts_of(learner, seen, y, features):
             found[id] = (*found.get(id, ()), *doubts)
     if found:
         raise doubt_error(found)

@@ -15,7 +15,8 @@ from keyhole.counter.store.database import Connection
 from keyhole.counter.store.records import Event, checked_name
 from keyhole.counter.store.replay import write_snapshot
 from keyhole.counter.store.requests import DEFAULT_COVERAGE, LoadedLearner
-from keyhole.counter.store.tables import LearnerTableRow
+from keyhole.counter.store.steps import as_step, step_after
+from keyhole.counter.store.tables import LearnerTableRow, TicketRecord
 from keyhole.errors import (
     ProblemError,
     TicketError,
@@ -32,6 +33,7 @@ from keyhole.learners.yes_no import YesNoLearner
 from keyhole.problem import BlockStream, Floats, Learner, Problem
 from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.state import has_state
+from keyhole.problem.step import Step
 from keyhole.problem.ticket import Observation, Ticket, refuse_unfilled
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.version import __version__
@@ -43,7 +45,7 @@ T = TypeVar("T")
 # That some learners have.
 OPTIONAL_METHODS = (
     *("model", "explain", "advice", "interval", "doubts"),
-    *("calibration", "probabilities"),
+    *("calibration", "probabilities", "next"),
 )
 
 
@@ -53,7 +55,8 @@ class StoredLearner:
     `ask`, `tell` and `drop` return when what they did is on disk. `tell` fills the ticket if nobody
     has, and keeps the prediction. What only looks (`predict`, `weights`, `intercept`, and `model`,
     `explain`, `advice` where the learner has them) is not in the log. `interval`, where the learner
-    has it, fills the ticket: what was served is kept, and judged when the label comes. A deep copy
+    has it, fills the ticket: what was served is kept, and judged when the label comes. So does
+    `next`: the ticket is for what it says to buy from then on. A deep copy
     is a learner in memory that goes its own way; the store knows nothing of it.
 
     Values and labels that are implausible are a `DoubtError` of `tell` and `interval`, unless they
@@ -104,9 +107,9 @@ class StoredLearner:
         """What the current model adds to the weighted sum."""
         return self._look(lambda learner: learner.intercept)
 
-    def ask(self, **terms: Any) -> Ticket:
-        """The ticket of the next round; on terms of its own, where the learner takes them."""
-        return self._store.ask(self._name, terms=terms)[0].ticket
+    def ask(self, *, steps: bool = False, **terms: Any) -> Ticket:
+        """The ticket of the next round, or its first step; on terms of its own, where it can be."""
+        return self._store.ask(self._name, terms=terms, steps=steps)[0].ticket
 
     def predict(self, seen: Observation) -> float:
         """The predicted label; changes nothing, and is not kept: `store.fill` keeps it."""
@@ -157,8 +160,8 @@ class StoredLearner:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in OPTIONAL_METHODS or not self._look(lambda it: hasattr(it, name)):
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
-        if name == "interval":
-            return self._interval
+        if name in ("interval", "next"):
+            return self._interval if name == "interval" else self._next
         return lambda *given, **named: self._look(lambda it: getattr(it, name)(*given, **named))
 
     def _look(self, at: Callable[[Learner], T]) -> T:
@@ -177,6 +180,15 @@ class StoredLearner:
         sure = confirm or self._confirm
         self._store._writer.submit(requests.interval(self._name, seen, share, served, sure))
         return served_interval(served)
+
+    def _next(
+        self, seen: Observation, *, stop_at: float | None = None, confirm: bool = False
+    ) -> Step:
+        """What to buy next, or that enough is known; both are kept, and what was seen."""
+        refuse_unfilled("next", seen)
+        found, sure = list[TicketRecord](), confirm or self._confirm
+        self._store._writer.submit(step_after(self._name, seen, stop_at, found, sure))
+        return as_step(seen, found[0])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
         return self._look(_copy)

@@ -6,16 +6,17 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from keyhole.errors import CONTROL, ProblemError, UnknownTicketError, real_number, shortened
+from keyhole.problem.step import PLAN
 from keyhole.problem.ticket import Ticket
 
 State = Literal["asked", "filled", "told", "dropped"]
-EventKind = Literal["created", "asked", "seen", "interval", "told", "dropped", "corrected"]
+EventKind = Literal["created", "asked", "seen", "interval", "step", "told", "dropped", "corrected"]
 # What can be asked for: a state, or both of those that wait, or both of those that do not.
 STATES: Mapping[str, tuple[State, ...]] = {
     "asked": ("asked",),
@@ -40,6 +41,46 @@ def _written_fields(record: object, *names: str) -> dict[str, Any]:
     return {name: _written(getattr(record, name)) for name in names}
 
 
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What `next` said of a ticket: what to buy now, or that enough is known; then it is false.
+
+    Parameters
+    ----------
+    features
+        The features to buy now, by name or 'feature 7'.
+    items, item_prices
+        What to order for them, and what each costs.
+    cost
+        What this step costs beside what was paid.
+    reason
+        Why to go on, or why not, in words.
+    """
+
+    features: tuple[str, ...]
+    items: tuple[str, ...]
+    item_prices: tuple[float, ...]
+    cost: float
+    reason: str
+
+    def __bool__(self) -> bool:
+        return bool(self.features)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "enough": not self,
+            "features": list(self.features),
+            "items": _priced_items(self.items, self.item_prices),
+            "cost": self.cost,
+            "reason": self.reason,
+        }
+
+
+def _priced_items(items: Sequence[str], prices: Sequence[float]) -> list[dict[str, Any]]:
+    return [{"item": item, "price": price} for item, price in zip(items, prices, strict=True)]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredTicket:
     """A ticket and all that has happened to it.
@@ -56,8 +97,9 @@ class StoredTicket:
         Who asked.
     asked_at, expires_at, filled_at, closed_at
         When; None for what has not happened. `expires_at` is a note: labels that come later count.
+        `filled_at` is when values came for the last time.
     ticket
-        The order itself.
+        The order itself; if it is bought step by step, all that was ordered so far.
     item_prices
         What each of `items` costs, in the same order.
     units
@@ -65,7 +107,7 @@ class StoredTicket:
     values
         What came back, in the order of the features, NaN for what did not; None before `fill`.
     prediction
-        What was predicted when it was filled, and served.
+        What was predicted from the values that are there, and served.
     coverage, low, high
         The interval that was served with it: the label lies between low and high in a share
         `coverage` of rounds. None where there was none, low and high before the first label too.
@@ -75,6 +117,8 @@ class StoredTicket:
         When values or label were corrected for the last time: they are those of the correction.
     yes_no
         Whether labels are 0 or 1, and what is predicted is the probability of 1.
+    step
+        What `next` said last, until values of it come; None if it was not asked since.
     """
 
     id: str
@@ -96,6 +140,7 @@ class StoredTicket:
     high: float | None = None
     corrected_at: datetime | None = None
     yes_no: bool = False
+    step: NextStep | None = None
 
     def __eq__(self, other: object) -> bool:
         """Whether it says the same; what did not arrive is the same as what did not arrive."""
@@ -135,6 +180,22 @@ class StoredTicket:
         return self.state in STATES["open"]
 
     @property
+    def stepwise(self) -> bool:
+        """Whether it was asked step by step, by a learner that goes on with it."""
+        return PLAN in self.ticket.memo
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """The features whose values have not come yet; none once it is closed."""
+        if not self.open:
+            return ()
+        values = self.values or tuple(
+            self.ticket.known.get(j, math.nan) for j in self.ticket.features.tolist()
+        )
+        pairs = zip(self.names, values, strict=True)
+        return tuple(name for name, value in pairs if math.isnan(value))
+
+    @property
     def probability(self) -> float | None:
         """The probability of a yes, where labels are yes or no."""
         return self.prediction if self.yes_no else None
@@ -145,23 +206,21 @@ class StoredTicket:
         if self.values is not None:
             pairs = zip(self.names, self.values, strict=True)
             values = {name: None if math.isnan(value) else value for name, value in pairs}
-        items = [
-            {"item": item, "price": price}
-            for item, price in zip(self.items, self.item_prices, strict=True)
-        ]
         names = self.names
         return {
             **_written_fields(self, "id", "learner", "round", "state"),
             "features": list(names),
             "numbers": self.ticket.features.tolist(),
             "units": {name: self.units[name] for name in names if name in self.units},
-            "items": items,
+            "items": _priced_items(self.items, self.item_prices),
             **_written_fields(self, "cost", "who"),
             **_written_fields(self, "asked_at", "expires_at", "filled_at", "closed_at"),
             **_written_fields(self, "corrected_at"),
             "values": values,
+            "awaited": list(self.awaited),
             **_written_fields(self, "prediction", "probability", "coverage", "low", "high"),
             **_written_fields(self, "label"),
+            "step": None if self.step is None else self.step.as_dict(),
         }
 
 
@@ -259,8 +318,9 @@ class Event:
         Its number, from 1.
     kind
         "created", "asked", "seen" (values came, a prediction was served), "interval" (one more was
-        served for them, of another coverage), "told", "dropped" or "corrected" (values or label
-        were wrong; what they `was` is there too).
+        served for them, of another coverage), "step" (what is bought next, or that enough is
+        known), "told", "dropped" or "corrected" (values or label were wrong; what they `was` is
+        there too).
     ticket
         The id of the ticket, None for "created", and for "interval", whose body names it.
     who, at

@@ -22,6 +22,7 @@ from keyhole.counter.store.requests import (
     read_tickets,
     seen_body,
 )
+from keyhole.counter.store.steps import step_of
 from keyhole.counter.store.tables import TICKET_ROW, LearnerTableRow, Projection, TicketRow
 from keyhole.errors import DataError, StateError, StoreDamagedError, shortened
 from keyhole.problem import Learner
@@ -62,9 +63,14 @@ class Replay:
             self._bodies[id, "asked"] = event.body
         elif event.kind == "seen":
             again = observation_of(self._order(id), was)
-            _compare_doubts(event, learner, again, None, was)
+            _compare_doubts(event, learner, again, None, was, was.get("came"))
             _compare(event, seen_body(learner, again, was.get("coverage")), was)
             self._bodies[id, "seen"] = event.body
+        elif event.kind == "step":
+            step = step_of(learner, self._order(id), self._seen(id), was["step"]["stop_at"])
+            if not step.ticket.says_the_same(Ticket.from_json(event.body)):
+                raise _differs(event, "the step", step.features.tolist(), was["step"]["features"])
+            self._bodies[id, "asked"] = self._bodies[id, "seen"] = event.body
         elif event.kind == "corrected":
             self._correct(event, id, was)
         elif event.kind == "interval":
@@ -97,8 +103,12 @@ class Replay:
     def _order(self, id: str) -> Ticket:
         return Ticket.from_json(self._body(id, "asked"))
 
+    def _seen(self, id: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._body(id, "seen"))
+        return found
+
     def _filled(self, id: str) -> Observation:
-        return observation_of(self._order(id), json.loads(self._body(id, "seen")))
+        return observation_of(self._order(id), self._seen(id))
 
 
 def _compare(event: Event, now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
@@ -181,12 +191,11 @@ def replayed(
     """The same event by event, each when it was played; StoreDamagedError if one goes otherwise."""
 
     def find(ticket: str, kind: str) -> str:
-        sql = "SELECT body FROM kh_event WHERE learner = ? AND ticket = ? AND kind = ?"
-        found = connection.rows(sql, (row.id, ticket, kind))
-        if kind == "seen":  # as it was corrected last, before the first event that is played
-            more = "SELECT body FROM kh_event WHERE learner = ? AND ticket = ? AND seq <= ?"
-            sql = f"{more} AND kind = 'corrected' ORDER BY seq DESC LIMIT 1"
-            found = connection.rows(sql, (row.id, ticket, loaded.seq)) or found
+        # What was said last, before the first event that is played.
+        kinds = {"asked": "'asked', 'step'", "seen": "'seen', 'step', 'corrected'"}[kind]
+        sql = "SELECT body FROM kh_event WHERE learner = ? AND ticket = ? AND seq <= ?"
+        rest = f"AND kind IN ({kinds}) ORDER BY seq DESC LIMIT 1"
+        found = connection.rows(f"{sql} {rest}", (row.id, ticket, loaded.seq))
         if not found:
             raise StoreDamagedError(f"the log does not say how {ticket} was {kind}")
         return str(found[0][0])

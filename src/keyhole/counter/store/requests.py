@@ -1,6 +1,6 @@
 """Requests to the store: ask, fill, tell and drop, performed in a transaction, kept as events.
 
-`corrections.py` has the request that corrects."""
+`corrections.py` has the request that corrects, `steps.py` those that say what to buy next."""
 
 from __future__ import annotations
 
@@ -42,10 +42,12 @@ from keyhole.errors import (
     UnknownTicketError,
     finite_label,
     shortened,
+    true_or_false,
     whole_number,
 )
 from keyhole.problem import Learner, Problem
 from keyhole.problem.labels import a_coverage
+from keyhole.problem.step import grown_from
 from keyhole.problem.ticket import Observation, Ticket
 from keyhole.version import __version__
 
@@ -281,6 +283,7 @@ def ask(
     expires_in: Duration = None,
     terms: Mapping[str, Any] | None = None,
     keep: Callable[[int], None] | None = None,
+    steps: bool = False,
 ) -> Request:
     """Issue tickets for the next examples; `keep` may refuse so many, in the transaction."""
     many = whole_number("count", count, 1)
@@ -288,16 +291,21 @@ def ask(
         raise ProblemError(
             f"count must be at most {MAX_TICKETS_PER_REQUEST:,} at once, got {many:,}"
         )
-    lasts = seconds("expires_in", expires_in)
+    lasts, by_step = seconds("expires_in", expires_in), true_or_false("steps", steps)
 
     def action(tx: LearnerTransaction) -> list[str]:
         if keep is not None:
             keep(many)
-        written = written_terms(tx.loaded.learner, terms)
+        learner = tx.loaded.learner
+        written = written_terms(learner, terms)
+        if by_step:
+            refuse_without_steps(tx.row.name, learner)
+            written["steps"] = True
         expires_at = None if lasts is None else tx.now + lasts
         return [_ask(tx, written, expires_at) for _ in range(many)]
 
-    return Request(name, action, ("ask", many, lasts, terms), who, key)
+    content = ("ask", many, lasts, terms, *(["steps"] if by_step else []))
+    return Request(name, action, content, who, key)
 
 
 def fill(
@@ -310,7 +318,7 @@ def fill(
 ) -> Request:
     """Keep what came back for a ticket, and the prediction and interval served for it."""
     id, share = read_id(ticket), None if coverage is None else a_coverage(coverage)
-    action = _filling([(id, values)], share, confirm)
+    action = filling([(id, values)], share, confirm)
     return Request(None, action, ("fill", id, values, share), who, key, ticket_id=id)
 
 
@@ -325,7 +333,7 @@ def fill_many(
     """`fill` for tickets of one learner."""
     many = [(read_id(id), values) for id, values in rows.items()]
     share = None if coverage is None else a_coverage(coverage)
-    return Request(name, _filling(many, share, confirm), ("fill", share, *many), who, key)
+    return Request(name, filling(many, share, confirm), ("fill", share, *many), who, key)
 
 
 def tell(
@@ -341,10 +349,10 @@ def tell(
     telling = _telling([(id, label)], confirm)
     if values is None:
         return Request(None, telling, ("tell", id, label), who, key, ticket_id=id)
-    filling = _filling([(id, values)], DEFAULT_COVERAGE, confirm, label)
+    fill_first = filling([(id, values)], DEFAULT_COVERAGE, confirm, label)
 
     def action(tx: LearnerTransaction) -> list[str]:
-        filling(tx)
+        fill_first(tx)
         return telling(tx)
 
     return Request(None, action, ("tell", id, label, values), who, key, ticket_id=id)
@@ -381,10 +389,11 @@ def tell_observation(name: str, seen: Observation, y: float, confirm: bool = Fal
     """Tell the label of an observation, as `Learner.tell` does: fills its ticket if need be."""
 
     def action(tx: LearnerTransaction) -> list[str]:
-        ticket = _open_by_round(tx, seen.ticket)
+        ticket = open_by_round(tx, seen.ticket)
+        given = arrival(ticket, seen)
         if not confirm:
-            refuse_doubts(tx.loaded.learner, _claims(ticket, seen, y))
-        _keep_values(tx, ticket, seen, confirm=confirm)
+            refuse_doubts(tx.loaded.learner, _claims(given, y))
+        keep_values(tx, given, confirm=confirm)
         _tell(tx, ticket, y, confirm)
         return [ticket.row.id]
 
@@ -395,7 +404,7 @@ def drop_ticket(name: str, given: Ticket) -> Request:
     """Drop a ticket, as `Learner.drop` does."""
 
     def action(tx: LearnerTransaction) -> list[str]:
-        ticket = _open_by_round(tx, given)
+        ticket = open_by_round(tx, given)
         _drop(tx, ticket)
         return [ticket.row.id]
 
@@ -414,9 +423,9 @@ def interval(
     def action(tx: LearnerTransaction) -> list[str]:
         learner = tx.loaded.learner
         refuse_without_intervals(tx.row.name, learner)
-        ticket = _open_by_round(tx, seen.ticket)
+        ticket = open_by_round(tx, seen.ticket)
         id = ticket.row.id
-        _keep_values(tx, ticket, seen, coverage, confirm)
+        keep_values(tx, arrival(ticket, seen), coverage, confirm)
         found = cast(Mapping[str, Any], ticket.seen)
         if found.get("coverage") != coverage:
             again = observation_of(ticket.order, found)
@@ -437,7 +446,61 @@ def refuse_without_intervals(name: str, learner: object) -> None:
         )
 
 
-def _filling(
+def refuse_without_steps(name: str, learner: object) -> None:
+    """ProblemError for a learner that cannot say what to buy next."""
+    if not hasattr(learner, "next"):
+        raise ProblemError(
+            f"{name!r} is a learner that does not buy step by step: leave `steps` out, and buy all "
+            "that a ticket asks for at once"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What came back for a ticket: all that is known of it by now, and what of that is new.
+
+    `came` has the features that came now; None if nothing was filled in before. `answers` says
+    that they are what the last step was for, or that it is known not to come.
+    """
+
+    ticket: TicketRecord
+    seen: Observation
+    came: list[int] | None
+    answers: bool
+
+
+def arrival(
+    ticket: TicketRecord, given: Observation, named: Iterable[int] | None = None
+) -> Arrival:
+    """What came back, beside what is there; ConflictError if a value is another one now.
+
+    `named`: the features that were spoken of, if not all of the ticket that was handed in.
+    """
+    order = ticket.order
+    if ticket.seen is None:
+        return Arrival(ticket, given if given.ticket is order else _of(order, given), None, True)
+    now = given.at(order.features)
+    before = np.array(ticket.seen["values"], dtype=np.float64)
+    absent = np.isnan(now)
+    changed = ~(np.isnan(before) | absent | (before == now))
+    for at in np.flatnonzero(changed)[:1].tolist():
+        raise ConflictError(
+            f"ticket {ticket.row.id} was filled with other values before, and a prediction was "
+            f"served for them ({order._labels()[at]} was {before[at]:g}, now {now[at]:g}): correct "
+            "it if they were wrong"
+        )
+    came = order.features[np.isnan(before) & ~absent].tolist()
+    step = ticket.seen.get("step")
+    spoken = given.ticket.features.tolist() if named is None else named
+    answers = step is not None and not {*step["features"]}.isdisjoint(spoken)
+    return Arrival(ticket, Observation(order, np.where(absent, before, now)), came, answers)
+
+
+def _of(order: Ticket, given: Observation) -> Observation:
+    return Observation(order, given.at(order.features), prediction=given.prediction)
+
+
+def filling(
     many: Sequence[tuple[str, Values]],
     coverage: float | None,
     confirm: bool,
@@ -446,31 +509,38 @@ def _filling(
     """Fill these tickets; `y` is the label that is told next, so that all doubts are said."""
 
     def action(tx: LearnerTransaction) -> list[str]:
-        rows = [(tx.ticket(id), _observed(tx.ticket(id), values)) for id, values in many]
-        if not confirm and (len(rows) > 1 or y is not None):  # of one, `_keep_values` says it all
-            claims = [claim for ticket, seen in rows for claim in _claims(ticket, seen, y)]
+        rows = [_arrived(tx.ticket(id), values) for id, values in many]
+        if not confirm and (len(rows) > 1 or y is not None):  # of one, `keep_values` says it all
+            claims = [claim for given in rows for claim in _claims(given, y)]
             refuse_doubts(tx.loaded.learner, claims)
-        for ticket, seen in rows:
-            _keep_values(tx, ticket, seen, coverage, confirm)
+        for given in rows:
+            keep_values(tx, given, coverage, confirm)
         return [id for id, _ in many]
 
     return action
 
 
-def _observed(ticket: TicketRecord, values: Values) -> Observation:
+def _arrived(ticket: TicketRecord, values: Values) -> Arrival:
+    order = ticket.order
     try:
-        return ticket.order.fill(values)
+        seen = order.fill(values)
     except DataError as error:
-        wanted = ", ".join(ticket.order.names or ticket.order.items)
+        wanted = ", ".join(order.names or order.items)
         raise DataError(f"ticket {ticket.row.id}, which asks for {wanted}: {error}") from None
+    if not isinstance(values, Mapping) or "step" not in (ticket.seen or {}):
+        return arrival(ticket, seen)
+    features = order.features.tolist()
+    number = {**dict(zip(order.names or (), features, strict=False)), **{j: j for j in features}}
+    return arrival(ticket, seen, [number[key] for key in values])
 
 
-def _claims(ticket: TicketRecord, seen: Observation, y: float | None) -> Iterator[Claim]:
+def _claims(given: Arrival, y: float | None) -> Iterator[Claim]:
     """What is claimed of a ticket, and was not kept before."""
-    if ticket.row.state == "asked":
-        yield ticket.row.id, seen, None
-    if y is not None and ticket.row.state in ("asked", "filled"):
-        yield ticket.row.id, seen, y
+    id, state = given.ticket.row.id, given.ticket.row.state
+    if state == "asked" or (state == "filled" and given.came):
+        yield id, given.seen, None, given.came
+    if y is not None and state in ("asked", "filled"):
+        yield id, given.seen, y, None
 
 
 def _telling(many: Sequence[tuple[str, float]], confirm: bool) -> Action:
@@ -495,7 +565,7 @@ def _telling(many: Sequence[tuple[str, float]], confirm: bool) -> Action:
                         f"ticket {id} was not filled: fill it first, even if no value came back, "
                         "or drop it"
                     )
-                _keep_values(tx, ticket, ticket.order.fill([]))
+                keep_values(tx, arrival(ticket, ticket.order.fill([])))
             _tell(tx, ticket, y, confirm)
         return [id for id, _ in many]
 
@@ -506,7 +576,7 @@ def _claimed_labels(tx: LearnerTransaction, many: Sequence[tuple[str, float]]) -
     for id, y in many:
         ticket = tx.ticket(id)
         if ticket.row.state == "filled" and ticket.seen is not None:
-            yield id, observation_of(ticket.order, ticket.seen), y
+            yield id, observation_of(ticket.order, ticket.seen), y, None
 
 
 def _ask(tx: LearnerTransaction, terms: Mapping[str, Any], expires_at: float | None) -> str:
@@ -520,13 +590,13 @@ def _ask(tx: LearnerTransaction, terms: Mapping[str, Any], expires_at: float | N
 
 
 def ticket_by_round(tx: LearnerTransaction, given: Ticket) -> TicketRecord:
-    """The ticket of a learner that this one is, or is a copy of, as it was issued."""
+    """The ticket of a learner that this one is, or was before its last steps."""
     number = given.round
     row = tables.find_ticket_row(tx.connection, "learner = ? AND round = ?", (tx.row.id, number))
     if row is None:
         raise TicketError(f"the ticket of round {number} was never issued by {tx.row.name!r}")
     found = tx.ticket(row.id)
-    if not given.says_the_same(found.order):
+    if not grown_from(given, found.order):
         raise TicketError(
             f"the ticket of round {number} is not what {tx.row.name!r} issued: it was changed, "
             "or is another learner's"
@@ -534,34 +604,35 @@ def ticket_by_round(tx: LearnerTransaction, given: Ticket) -> TicketRecord:
     return found
 
 
-def _open_by_round(tx: LearnerTransaction, given: Ticket) -> TicketRecord:
+def open_by_round(tx: LearnerTransaction, given: Ticket) -> TicketRecord:
     found = ticket_by_round(tx, given)
     if found.row.state in ("told", "dropped"):
         raise TicketError(f"the ticket of round {given.round} is closed: it was {found.row.state}")
     return found
 
 
-def _keep_values(
-    tx: LearnerTransaction,
-    ticket: TicketRecord,
-    observation: Observation,
-    coverage: float | None = None,
-    confirm: bool = False,
+def keep_values(
+    tx: LearnerTransaction, given: Arrival, coverage: float | None = None, confirm: bool = False
 ) -> None:
-    """Keep what came back, once; the same again changes nothing."""
-    id = ticket.row.id
-    if ticket.row.state != "asked":
-        if ticket.seen is None:
-            raise ConflictError(f"ticket {id} was dropped: nothing can be filled in any more")
-        if ticket.seen["values"] != written_values(observation):
-            raise ConflictError(
-                f"ticket {id} was filled with other values before, and a prediction was "
-                "served for them: correct it if they were wrong"
-            )
+    """Keep what came back, beside what is there; the same again changes nothing."""
+    ticket, id, state = given.ticket, given.ticket.row.id, given.ticket.row.state
+    if state in ("told", "dropped"):
+        if given.came == []:
+            return
+        remedy = (
+            "correct it if values are missing" if state == "told" else "its values are of no use"
+        )
+        raise ConflictError(f"ticket {id} was {state}: nothing can be filled in any more, {remedy}")
+    if given.came == [] and not given.answers:
         return
     learner = tx.loaded.learner
-    confirmed = confirmed_doubts(learner, id, observation, None, confirm)
-    seen = {**tx.change(seen_body, learner, observation, coverage), **confirmed}
+    more: dict[str, Any] = {}
+    if given.came is not None:
+        more["came"] = given.came
+        if not given.answers and (ticket.seen or {}).get("step"):
+            more["step"] = (ticket.seen or {})["step"]  # it waits for its own values
+    more |= confirmed_doubts(learner, id, given.seen, None, confirm, given.came)
+    seen = {**tx.change(seen_body, learner, given.seen, coverage), **more}
     tx.append("seen", id, json.dumps(seen, allow_nan=False), seen, ticket.row)
     ticket.seen = seen
 

@@ -32,6 +32,7 @@ from keyhole.counter.store.records import (
 )
 from keyhole.counter.store.replay import replay_from_start, verify
 from keyhole.counter.store.requests import DEFAULT_COVERAGE, Duration, Request, Values
+from keyhole.counter.store.steps import next_step
 from keyhole.counter.store.tables import damage_of, delete_learner
 from keyhole.counter.store.transfer import ExportedLearner, export
 from keyhole.counter.store.writer import Writer
@@ -234,6 +235,7 @@ class Store:
         key: str | None = None,
         expires_in: Duration = None,
         terms: Mapping[str, Any] | None = None,
+        steps: bool = False,
     ) -> list[StoredTicket]:
         """Tickets for the next examples: what to buy for each.
 
@@ -254,8 +256,10 @@ class Store:
         terms
             Of these examples only, for learners that take them: `prices`, `without`, `known`,
             `budget`, as in `kh.AutoLearner.ask`.
+        steps
+            Begin with what most examples need; `next` says what to buy after that.
         """
-        return self.answer(requests.ask(name, count, who, key, expires_in, terms))
+        return self.answer(requests.ask(name, count, who, key, expires_in, terms, None, steps))
 
     def fill(
         self,
@@ -270,8 +274,10 @@ class Store:
         """Keep what came back for a ticket and serve the prediction: `.prediction` of the reply.
 
         Values are by name, by feature number, or in the ticket's order; None, NaN or left out: it
-        was bought and did not arrive. What the learner buys and predicts stays as it is. The same
-        values again give the first reply, others are a ConflictError: `correct` them.
+        was bought and did not arrive yet. What arrives later is filled in by further calls, in any
+        order: `.awaited` of the reply is what is still out, and each call serves a prediction from
+        all that is there. What the learner buys and predicts stays as it is. The same values again
+        change nothing, a value that is another one now is a ConflictError: `correct` it.
 
         Values far beyond what was seen are a DoubtError that has the doubts, and nothing is kept,
         unless `confirm` says that they are right; that they were confirmed is in the log.
@@ -281,6 +287,28 @@ class Store:
         learner makes none). `coverage=None` issues none.
         """
         return self.answer(requests.fill(ticket, values, coverage, who, key, confirm))[0]
+
+    def next(
+        self,
+        ticket: str,
+        *,
+        stop_at: float | None = None,
+        values: Values | None = None,
+        confirm: bool = False,
+        who: str = "",
+        key: str | None = None,
+    ) -> StoredTicket:
+        """What to buy next for a ticket of `ask(steps=True)`: `.step` of the reply, and why.
+
+        A step that is false says that enough is known. The ticket is for what it buys from then on;
+        asked again before anything of that was filled in, it says the same. A value of None, by
+        name, says that it will not come: then one can go on without it. ConflictError for a ticket
+        that was not filled, or is closed; ProblemError for a learner that buys all at once.
+
+        `values` are filled in first, as by `fill`. `stop_at`: enough is known once the 90 %
+        interval is at most so wide, or yes or no at least so probable (see `next` of learners).
+        """
+        return self.answer(next_step(ticket, stop_at, who, key, values, confirm))[0]
 
     def tell(
         self,

@@ -19,6 +19,7 @@ from keyhole.counter.store.records import (
     STATES,
     Event,
     LearnerInfo,
+    NextStep,
     StoredTicket,
     is_name,
     moment,
@@ -224,6 +225,17 @@ def corrections(connection: Connection, learner: int) -> dict[str, dict[str, Any
     return found
 
 
+def as_corrected(
+    event: Event, body: Mapping[str, Any], right: Mapping[str, Any], features: Iterable[int]
+) -> Mapping[str, Any]:
+    """What values of a ticket came back, as if what was corrected later had been right."""
+    if not right or right["seq"] < event.seq:
+        return body
+    numbers = [*features]
+    now = dict(zip(right.get("features", numbers), right["values"], strict=True))
+    return {**right, "values": [now[j] for j in numbers]}
+
+
 def readable_event(event: Event) -> Event:
     """The event, or a LearnerDamagedError if it cannot be one."""
     with damage_of(f"event {event.seq}"):
@@ -259,12 +271,13 @@ class TicketRow:
     closed_at: float | None = None
     corrected_seq: int | None = None  # the last time
     corrected_at: float | None = None
+    step_seq: int | None = None  # the last step
 
 
 TICKET_ROW = ", ".join(TicketRow.__slots__)
 TICKET_CHANGES = (
     *("state", "filled_seq", "filled_at", "prediction", "closed_seq", "closed_at"),
-    *("corrected_seq", "corrected_at"),
+    *("corrected_seq", "corrected_at", "step_seq", "cost"),
 )
 _ticket_values = attrgetter(*TicketRow.__slots__)
 _changing_ticket_values = attrgetter(*TICKET_CHANGES, "id")
@@ -358,9 +371,14 @@ def project(
     if ticket is None:
         raise StoreDamagedError(f"event {event.seq} is about a ticket that was never asked for")
     if event.kind == "seen":
-        row.waiting, row.filled = row.waiting - 1, row.filled + 1
+        if ticket.state == "asked":
+            row.waiting, row.filled = row.waiting - 1, row.filled + 1
         ticket.state, ticket.prediction = "filled", body["prediction"]
         ticket.filled_seq, ticket.filled_at = event.seq, event.at
+        return ticket
+    if event.kind == "step":
+        row.spent += body["cost"] - ticket.cost
+        ticket.step_seq, ticket.cost = event.seq, body["cost"]
         return ticket
     if event.kind == "corrected":
         ticket.corrected_seq, ticket.corrected_at = event.seq, event.at
@@ -432,11 +450,13 @@ def _label(told: str, corrected: str | None) -> float:
 
 TICKET_COLUMNS = ", ".join(f"t.{name}" for name in TicketRow.__slots__)
 SELECT_TICKETS = f"""
-    SELECT l.name, l.about, a.who, a.body, s.body, c.body, k.body, {TICKET_COLUMNS}
+    SELECT l.name, l.about, a.who, COALESCE(p.body, a.body),
+           s.body, p.body, c.body, k.body, {TICKET_COLUMNS}
     FROM kh_ticket t
     JOIN kh_learner l ON l.id = t.learner
     JOIN kh_event a ON a.learner = t.learner AND a.seq = t.asked_seq
     LEFT JOIN kh_event s ON s.learner = t.learner AND s.seq = t.filled_seq
+    LEFT JOIN kh_event p ON p.learner = t.learner AND p.seq = t.step_seq
     LEFT JOIN kh_event c ON c.learner = t.learner AND c.seq = t.closed_seq
     LEFT JOIN kh_event k ON k.learner = t.learner AND k.seq = t.corrected_seq
 """
@@ -455,9 +475,29 @@ class TicketRecord:
 
     def correct(self, body: Mapping[str, Any]) -> None:
         """Have what an event of a correction says."""
-        self.seen = {**(self.seen or {}), **{name: body[name] for name in SERVED if name in body}}
+        self.seen = body
         if self.label is not None and "y" in body:
             self.label = float(body["y"])
+
+    def grow(self, order: Ticket, body: Mapping[str, Any]) -> None:
+        """Have what an event of a step says."""
+        self.order, self.item_prices, self.seen = order, tuple(body["item_prices"]), body
+
+    def next_step(self) -> NextStep | None:
+        """What `next` said, if no values of it came since."""
+        said = (self.seen or {}).get("step")
+        if said is None or self.row.state not in STATES["open"]:
+            return None
+        now = {*said["features"]}
+        labels = zip(self.order.features.tolist(), self.order._labels(), strict=True)
+        prices = dict(zip(self.order.items, self.item_prices, strict=True))
+        return NextStep(
+            tuple(label for j, label in labels if j in now),
+            tuple(said["items"]),
+            tuple(prices[item] for item in said["items"]),
+            float(said["cost"]),
+            str(said["reason"]),
+        )
 
     def stored(self, learner: str, about: str) -> StoredTicket:
         """The same as users see it; LearnerDamagedError if it cannot be seen."""
@@ -481,11 +521,13 @@ class TicketRecord:
                 corrected_at=moment(row.corrected_at),
                 values=None if self.seen is None else tuple(map(_number, seen["values"])),
                 label=self.label,
-                **{name: seen.get(name) for name in SERVED[1:]},
+                step=self.next_step(),
+                **{name: seen.get(name) for name in SERVED[1:-1]},
             )
 
 
-SERVED = ("values", "prediction", "coverage", "low", "high")  # what `fill` keeps
+# What there is to say of the values of a ticket: the last event that is about them says all of it.
+SERVED = ("values", "prediction", "coverage", "low", "high", "step")
 OWN_STATES = (*STATES["open"], *STATES["closed"])
 
 
@@ -563,19 +605,21 @@ def search_tickets(
 
 
 def _ticket_record(found: SqlRow) -> TicketRecord:
-    name, _, who, asked, seen, closed, corrected, *columns = found
+    name, _, who, order, seen, step, closed, corrected, *columns = found
     row = TicketRow(*columns)
     with damage_of(f"ticket {row.id} of {name!r}"):
         record = TicketRecord(
             row,
             who,
-            Ticket.from_json(asked),
-            tuple(json.loads(asked)["item_prices"]),
-            None if seen is None else json.loads(seen),
+            Ticket.from_json(order),
+            tuple(json.loads(order)["item_prices"]),
+            None,
             float(json.loads(closed)["y"]) if row.state == "told" else None,
         )
-        if corrected is not None:
-            record.correct(json.loads(corrected))
+        seqs = row.filled_seq, row.step_seq, row.corrected_seq
+        said = zip(seqs, (seen, step, corrected), strict=True)
+        for _, body in sorted((seq, body) for seq, body in said if body is not None):
+            record.correct(json.loads(body))  # the last says it all
         return record
 
 

@@ -76,13 +76,18 @@ def test_labels_of_several(client: httpx.Client, store: kh.Store, ward: str) -> 
 
 def test_an_empty_field_and_a_doubt(client: httpx.Client, store: kh.Store, ward: str) -> None:
     place = next_example(client, ward)
-    typed = {"v0": "2", "v1": "2000000", "v2": "", "missing": "yes"}
+    typed = {"v0": "2", "v1": "2000000", "v2": ""}
     page = client.post(f"{place}/values", data=typed)
-    assert 'id="missing" checked' in page.text
+    assert page.status_code == 422
     page = client.post(f"{place}/values", data={**typed, **confirmation(page)})
     assert page.status_code == 200
     [ticket] = store.tickets(ward, state="filled")
     assert ticket.as_dict()["values"] == {"age": 2.0, "crp": 2e6, "tsh": None}
+    page = client.post(f"{place}/values", data={"v2": "3000000"})
+    assert page.status_code == 422
+    assert "They are right: save" in page.text
+    client.post(f"{place}/values", data={"v2": "3000000", **confirmation(page)})
+    assert store.ticket(ticket.id).awaited == ()
 
 
 def test_limits(client: httpx.Client, store: kh.Store, ward: str) -> None:

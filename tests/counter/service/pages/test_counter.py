@@ -10,6 +10,7 @@ import starlette
 
 import keyhole as kh
 from tests.helpers.pages import browsing, form_key, next_example, paged
+from tests.helpers.stepwise import stepwise
 
 NAMES = ("age", "crp", "tsh")
 
@@ -102,19 +103,82 @@ def test_a_value_that_is_no_number_is_shown_beside_its_field(
     assert store.tickets("ward")[0].state == "asked"
 
 
-def test_empty_values_must_be_confirmed(client: httpx.Client, store: kh.Store) -> None:
+def test_a_part_is_saved_and_the_rest_added(client: httpx.Client, store: kh.Store) -> None:
+    """The prediction is there with the first value; a value that changes is refused."""
     place = next_example(client, "ward")
     page = client.post(f"{place}/values", data={"v0": "61", "v1": " "})
+    assert page.status_code == 200
+    assert "Still awaited" in page.text
+    assert 'id="v1"' in page.text
+    assert 'id="v0"' not in page.text
+    [ticket] = store.tickets("ward")
+    assert (ticket.state, len(ticket.awaited)) == ("filled", 1)
+    for typed, words in (
+        ({"v1": ""}, "Type what has come"),
+        ({"v1": "4,200"}, "can be 4.200 or 4200"),
+        ({"v0": "62", "v1": "4"}, "correct it if they were wrong"),
+    ):
+        page = client.post(f"{place}/values", data=typed)
+        assert page.status_code == 422
+        assert words in page.text
+    page = client.post(f"{place}/values", data={"v1": "4.2"})
+    assert "Still awaited" not in page.text
+    assert store.tickets("ward")[0].values == (61.0, 4.2)
+    client.post(f"{place}/label", data={"label": "7"})
+    assert store.info("ward").events == 5  # created, asked, seen, seen, told
+
+
+def test_that_nothing_came_must_be_confirmed(client: httpx.Client, store: kh.Store) -> None:
+    place = next_example(client, "ward")
+    page = client.post(f"{place}/values", data={"v0": "", "v1": " "})
     assert page.status_code == 422
-    assert "1 value left empty" in page.text
-    assert 'value="61"' in page.text
+    assert "2 values left empty" in page.text
     assert store.tickets("ward")[0].state == "asked"
-    page = client.post(f"{place}/values", data={"v0": "61", "v1": "", "missing": "yes"})
-    assert "did not arrive" in page.text
-    values = store.tickets("ward")[0].values
-    assert values is not None
-    assert values[0] == 61.0
-    assert values[1] != values[1]
+    page = client.post(f"{place}/values", data={"v0": "", "v1": "", "missing": "yes"})
+    assert page.text.count(">awaited<") == 2
+    assert len(store.tickets("ward")[0].awaited) == 2
+
+
+def test_an_example_step_by_step(client: httpx.Client, store: kh.Store) -> None:
+    """What next: an item with its price, until enough is known; said with the reason."""
+    name = stepwise(store)
+    page = client.get(f"/counter/{name}")
+    [key] = re.findall(r'name="form" value="([^"]*-steps)"', page.text)
+    page = client.post(f"/counter/{name}", data={"form": key, "steps": "yes"})
+    place = page.url.path
+    assert "This is the first step" in page.text
+    assert client.post(f"{place}/next").status_code == 422  # nothing was filled in
+    page = client.post(f"{place}/values", data={"v0": "2"})
+    id = place.rpartition("/")[2]
+    while "What next?" in page.text:
+        page = client.post(f"{place}/next")
+        ticket = store.ticket(id)
+        assert ticket.step is not None
+        assert ticket.step.reason in page.text
+        if not ticket.step:
+            break
+        assert "Next to order" in page.text
+        assert all(item in page.text for item in ticket.step.items)
+        assert client.post(f"{place}/next").text.count("Next to order") == 1
+        at = ticket.names.index(ticket.step.features[0])
+        if len(ticket.names) == 2:
+            page = client.post(f"{place}/values", data={f"v{at}": "2.5"})
+        else:  # it will not come
+            page = client.post(f"{place}/next", data={"without": "yes"})
+            assert store.ticket(id).awaited
+    assert "Enough is known" in page.text
+    assert "What happened" in page.text
+    assert "to order: " in page.text
+    store.verify(name)
+    client.post(f"{place}/label", data={"label": "9"})
+    assert client.post(f"{place}/next").status_code == 422
+    assert client.get(f"{place}/next").url.path == place
+
+
+def test_only_learners_that_go_on_offer_steps(client: httpx.Client, store: kh.Store) -> None:
+    assert "Step by step" not in client.get("/counter/ward").text
+    name = stepwise(store)
+    assert "Step by step" in client.get(f"/counter/{name}").text
 
 
 def test_labels_are_saved_or_refused_one_by_one(client: httpx.Client, store: kh.Store) -> None:
@@ -278,5 +342,8 @@ def test_simulated_values_are_filled_in_and_can_be_changed(store: kh.Store) -> N
         assert "Use this patient's values" in client.get(place).text
         page = client.get(place, params={"demo": 1})
         assert 'value="61.23"' in page.text
-        client.post(f"{place}/values", data={"v0": "61.23", "missing": "yes"})
+        page = client.post(f"{place}/values", data={"v0": "61.23"})
+        assert "Still awaited" in page.text  # what this patient does not have
+        assert "Use this patient's values" not in page.text
+        assert "Use this patient's label" in page.text
         assert 'value="7.5"' in client.get(place, params={"demo": 1}).text

@@ -31,6 +31,7 @@ from keyhole.counter.service.pages.page_route import (
     update_open_tickets,
 )
 from keyhole.counter.service.pages.ticket_view import (
+    buys_in_steps,
     doubted,
     doubted_values,
     history_lines,
@@ -46,6 +47,7 @@ from keyhole.errors import (
     DataError,
     DoubtError,
     KeyholeError,
+    ProblemError,
     UnknownTicketError,
 )
 from keyhole.problem.limits import ANYTHING, written_ends
@@ -114,6 +116,7 @@ def _desk(
         "sure": sure or {},
         "saved": max(saved, 0),
         "form": new_key(),
+        "in_steps": buys_in_steps(info),
     }
     wrong = any(each.error for each in (typed or {}).values())
     return render(request, "counter.html", status=422 if wrong else 200, **values)
@@ -125,7 +128,9 @@ def ask(request: Request, learner: str, form: Form) -> Response:
     who = authorize(request, "ask", learner)
     key = who.scoped(key_of(form))
     with places(request, who) as keep:
-        [ticket] = store_of(request).answer(ask_for(learner, who=who.name, key=key, keep=keep))
+        steps = text(form, "steps") == "yes"
+        asking = ask_for(learner, who=who.name, key=key, keep=keep, steps=steps)
+        [ticket] = store_of(request).answer(asking)
         update_open_tickets(request, ticket)
     age = (datetime.now(UTC) - ticket.asked_at).total_seconds()
     again = "?again=1" if ticket.state != "asked" or age > OLD_FORM_SECONDS else ""
@@ -186,9 +191,11 @@ def example(
     found = ticket_of(request, learner, ticket)
     typed, label = dict[int, TypedNumber](), TypedNumber("")
     known = _simulated(request, found) if demo else None
-    if known is not None and found.state == "asked":
-        typed = read_values(found, [_rounded(known[0].get(name)) for name in found.names])
-    elif known is not None and found.state == "filled":
+    if known is not None and found.awaited:
+        out = {*found.awaited}
+        mine = [_rounded(known[0].get(name)) if name in out else "" for name in found.names]
+        typed = read_values(found, mine)
+    if known is not None and found.state == "filled" and not any(v.text for v in typed.values()):
         label = read_number(_rounded(known[1]))
     saved = "corrected" if corrected else "told" if told else ""
     return _example(request, found, typed, label, again=bool(again), saved=saved)
@@ -219,18 +226,22 @@ def _example(
     saved: str = "",
     error: str = "",
     sure: str = "",
+    values_sure: str = "",
 ) -> Response:
     store = store_of(request)
     info, notes = store.info(ticket.learner), page_cache(request)
     insight = notes.insight(info)
-    why, usual = None, math.nan
+    why, usual, known = None, math.nan, _simulated(request, ticket)
     if ticket.values is not None:
         with notes.trace(info) as trace:
             why = prediction_breakdown(ticket, insight.model, trace)
             usual = trace.mean if trace.labels else math.nan
     ends = ANYTHING if insight.problem.limits is None else insight.problem.limits.label
-    wrong = bool(
-        error or label.error or missing or sure or any(each.error for each in typed.values())
+    wrong = any(
+        (
+            *(error, label.error, missing, sure, values_sure),
+            *(each.error for each in typed.values()),
+        )
     )
     return render(
         request,
@@ -238,7 +249,12 @@ def _example(
         status=422 if wrong else 200,
         ticket=ticket,
         info=info,
-        order=order(ticket, insight.problem, typed),
+        order=order(
+            ticket,
+            insight.problem,
+            typed,
+            ticket.awaited if ticket.state == "filled" else None,
+        ),
         why=why,
         label=label,
         missing=missing,
@@ -246,39 +262,63 @@ def _example(
         saved=saved,
         error=error,
         sure=sure,
+        values_sure=values_sure,
         usual=usual,
         label_limits=ends,
         label_note="" if ends == ANYTHING else written_ends(*ends),
         correctable=may_correct(info, ticket),
         history=history_lines(ticket, store.ticket_history(ticket.id)),
         form=new_key(),
-        demo=_simulated(request, ticket) is not None,
+        demo=known is not None,
+        demo_values=known is not None and any(_rounded(known[0].get(n)) for n in ticket.awaited),
     )
 
 
 @router.post("/counter/{learner}/{ticket}/values")
 def values(request: Request, learner: str, ticket: str, form: Form) -> Response:
-    """What came back; empty fields must be confirmed, for there is no way back."""
+    """What came back; the rest can be added later. That nothing came at all must be confirmed."""
     who = authorize(request, "ask", learner)
     found = ticket_of(request, learner, ticket)
     typed = read_values(found, [text(form, f"v{place}") for place in range(len(found.names))])
     wrong = any(each.error for each in typed.values())
-    empty = any(each.value is None for each in typed.values())
+    features = found.ticket.features.tolist()
+    came = {features[i]: given.value for i, given in typed.items() if given.value is not None}
+    empty = not came and bool(typed)
     if wrong or (empty and text(form, "missing") != "yes"):
-        return _example(request, found, typed, TypedNumber(""), missing=empty and not wrong)
-    numbers = {int(j): typed[i].value for i, j in enumerate(found.ticket.features)}
+        words = "Type what has come." if empty and not wrong and found.state == "filled" else ""
+        missing = empty and not wrong and found.state != "filled"
+        return _example(request, found, typed, TypedNumber(""), missing=missing, error=words)
     store = store_of(request)
     try:
         once_confirmed(
-            form, "confirm", lambda sure: store.fill(found.id, numbers, who=who.name, confirm=sure)
+            form, "confirm", lambda sure: store.fill(found.id, came, who=who.name, confirm=sure)
         )
     except DoubtError as error:
         typed |= doubted_values(found, error.doubts, typed)
         sure = confirmation(error.doubts)
-        return _example(request, found, typed, TypedNumber(""), missing=empty, sure=sure)
+        if found.state == "filled":
+            return _example(request, found, typed, TypedNumber(""), values_sure=sure)
+        return _example(request, found, typed, TypedNumber(""), sure=sure)
     except (DataError, ConflictError) as error:
         now = ticket_of(request, learner, ticket)  # another tab may have been first
         return _example(request, now, typed, TypedNumber(""), error=str(error))
+    return go(request, address_of(learner, found.id))
+
+
+@router.post("/counter/{learner}/{ticket}/next")
+def go_on(request: Request, learner: str, ticket: str, form: Form) -> Response:
+    """What to buy next; without what the last step was for, if that will not come."""
+    who = authorize(request, "ask", learner)
+    found, store = ticket_of(request, learner, ticket), store_of(request)
+    try:
+        if text(form, "without") == "yes" and found.step:
+            pairs = zip(found.ticket.features.tolist(), found.names, strict=True)
+            lost = [j for j, name in pairs if name in found.step.features]
+            store.fill(found.id, dict.fromkeys(lost), who=who.name)
+        store.next(found.id, who=who.name)
+    except (DataError, ConflictError, ProblemError) as error:
+        now = ticket_of(request, learner, ticket)
+        return _example(request, now, {}, TypedNumber(""), error=str(error))
     return go(request, address_of(learner, found.id))
 
 
@@ -308,6 +348,7 @@ def label(request: Request, learner: str, ticket: str, form: Form) -> Response:
 
 
 @router.get("/counter/{learner}/{ticket}/values")
+@router.get("/counter/{learner}/{ticket}/next")
 @router.get("/counter/{learner}/{ticket}/label")
 def back(request: Request, learner: str, ticket: str) -> Response:
     """The address that a form with errors leaves in the browser."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import quantiles
@@ -20,7 +20,7 @@ from fastapi import Request
 
 from keyhole.counter.store.records import Event, LearnerInfo
 from keyhole.counter.store.store import Store
-from keyhole.counter.store.tables import EVENTS_PER_QUERY, damage_of
+from keyhole.counter.store.tables import EVENTS_PER_QUERY, as_corrected, damage_of
 from keyhole.errors import KeyholeError
 from keyhole.problem import Problem
 from keyhole.problem.sparse_model import SparseModel, sparse_model
@@ -90,6 +90,7 @@ class OpenTicket:
     round: int
     prediction: float | None = None
     rival: float | None = None
+    counted: dict[int, bool] = field(default_factory=dict)  # by feature, whether it has come
 
 
 @dataclass(slots=True)
@@ -128,7 +129,9 @@ class LogSummary:
         if event.kind == "asked":
             self._asked(event, body)
         elif event.kind == "seen":
-            self._seen(event, {**body, **self.corrected.get(event.ticket, {})})
+            self._seen(event, body)
+        elif event.kind == "step":
+            self._step(event, body)
         elif event.kind == "told":
             right = self.corrected.get(event.ticket, {}).get("y")
             self._told(event, float(body["y"] if right is None else right))
@@ -143,28 +146,46 @@ class LogSummary:
         self.rounds += 1
         expires = body.get("expires_at")
         self.open[str(event.ticket)] = OpenTicket(event.at, expires, features, number)
-        for j in features:
-            known = self.features.setdefault(j, FeatureSummary(number, number))
-            known.bought += 1
-            known.last = number
+        self._bought(features, number)
         if not self.asked or self.asked[-1].rounds >= self.asked_size:
             self.asked.append(AskedRounds(self.rounds))
             self.asked_size = _halved(self.asked, self.asked_size)
         self.asked[-1].add(AskedRounds(number, 1, float(body["cost"]), Counter(features)))
 
-    def _seen(self, event: Event, body: dict[str, Any]) -> None:
+    def _bought(self, features: Iterable[int], number: int) -> None:
+        for j in features:
+            known = self.features.setdefault(j, FeatureSummary(number, number))
+            known.bought += 1
+            known.last = number
+
+    def _step(self, event: Event, body: dict[str, Any]) -> None:
         ticket = self.open.get(str(event.ticket))
         if ticket is None:
             return
-        ticket.prediction = float(body["prediction"])
+        now = [int(j) for j in body["step"]["features"]]
+        self._bought(now, ticket.round)
+        ticket.features = [int(j) for j in body["features"]]
+        cost = float(body["step"]["cost"])
+        self.asked[-1].add(AskedRounds(ticket.round, 0, cost, Counter(now)))
+
+    def _seen(self, event: Event, body: dict[str, Any]) -> None:
+        ticket, id = self.open.get(str(event.ticket)), str(event.ticket)
+        if ticket is None:
+            return
+        right = as_corrected(event, body, self.corrected.get(id, {}), ticket.features)
+        ticket.prediction = float(right["prediction"])
         ticket.rival = self.mean if self.labels else None
-        for j, value in zip(ticket.features, body["values"], strict=True):
-            known = self.features[j]
+        for j, value in zip(ticket.features, right["values"], strict=True):
+            known, before = self.features[j], ticket.counted.get(j)
+            if before or (before is not None and value is None):
+                continue
+            ticket.counted[j] = value is not None
             if value is None:
                 known.missing += 1
-            else:
-                known.arrived += 1
-                known.mean += (float(value) - known.mean) / known.arrived
+                continue
+            known.missing -= before is not None  # it was out until now
+            known.arrived += 1
+            known.mean += (float(value) - known.mean) / known.arrived
 
     def _told(self, event: Event, y: float) -> None:
         ticket = self.open.pop(str(event.ticket), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from keyhole.counter.service.pages.formatting import (
 )
 from keyhole.counter.service.pages.log_summary import LogSummary
 from keyhole.counter.store.records import Event, LearnerInfo, StoredTicket, moment
+from keyhole.learners.base import LearnerBase
 from keyhole.learners.doubts import Doubt
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import Problem
@@ -94,12 +95,19 @@ class Order:
         return [field for group in self.groups for field in group.fields]
 
 
-def order(ticket: StoredTicket, problem: Problem, typed: Mapping[int, TypedNumber] = {}) -> Order:
-    """What is to be ordered and typed in, with what was typed so far."""
+def order(
+    ticket: StoredTicket,
+    problem: Problem,
+    typed: Mapping[int, TypedNumber] = {},
+    names: Collection[str] | None = None,
+) -> Order:
+    """What is to be ordered and typed in, these names or all, with what was typed so far."""
     features = ticket.ticket.features.tolist()
     known = ticket.ticket.known
     groups = dict[str, list[Field]]()
     for place, (j, name) in enumerate(zip(features, ticket.names, strict=True)):
+        if names is not None and name not in names:
+            continue
         given = typed.get(place)
         if given is None:
             given = TypedNumber(plain(known[j]) if j in known else "")
@@ -155,6 +163,13 @@ def doubted_values(
     }
 
 
+def buys_in_steps(info: LearnerInfo) -> bool:
+    """Whether a learner can go on with an example after its first step."""
+    kind = LEARNERS.get(info.kind)
+    goes_on = None if kind is None else getattr(kind.cls, "_goes_on", None)
+    return goes_on not in (None, LearnerBase._goes_on)
+
+
 def may_correct(info: LearnerInfo, ticket: StoredTicket) -> bool:
     """Whether a ticket can be corrected: one that waits for its label always can."""
     kind = LEARNERS.get(info.kind)
@@ -172,7 +187,12 @@ class HistoryLine:
     details: tuple[str, ...]
 
 
-WHAT_HAPPENED = {"asked": "asked", "seen": "values entered", "told": "label told"}
+WHAT_HAPPENED = {
+    "asked": "asked",
+    "seen": "values entered",
+    "step": "asked what next",
+    "told": "label told",
+}
 
 
 def history_lines(ticket: StoredTicket, events: Sequence[Event]) -> list[HistoryLine]:
@@ -182,6 +202,8 @@ def history_lines(ticket: StoredTicket, events: Sequence[Event]) -> list[History
         body, details = json.loads(event.body), list[str]()
         if event.kind == "corrected":
             details += _changes(ticket, body)
+        if event.kind == "step":
+            details += _said(ticket, body["step"])
         details += [f"confirmed: {doubt['text']}" for doubt in body.get("confirmed", ())]
         if body.get("why"):
             details.append(f"because: {body['why']}")
@@ -192,12 +214,21 @@ def history_lines(ticket: StoredTicket, events: Sequence[Event]) -> list[History
 
 def _changes(ticket: StoredTicket, body: Mapping[str, Any]) -> Iterator[str]:
     was = body["was"]
-    rows = [*zip(ticket.names, was["values"], body["values"], strict=True)]
+    numbers = ticket.ticket.features.tolist()
+    name = dict(zip(numbers, ticket.names, strict=True))
+    names = [name[j] for j in body.get("features", numbers)]
+    rows = [*zip(names, was["values"], body["values"], strict=True)]
     rows.append(("the label", was["y"], body.get("y")))
     for name, before, after in rows:
         if before != after:
             words = ["nothing" if each is None else number(each, 6) for each in (before, after)]
             yield f"{name}: {words[0]} → {words[1]}"
+
+
+def _said(ticket: StoredTicket, step: Mapping[str, Any]) -> Iterator[str]:
+    if step["features"]:
+        yield f"to order: {', '.join(step['items'])}"
+    yield str(step["reason"])
 
 
 def _group(prices: Prices | None, j: int, name: str) -> str:
