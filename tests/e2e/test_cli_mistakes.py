@@ -111,6 +111,8 @@ ask clinic --known ward=nord
     "tickets": TICKETS + "tickets --state opne | tickets --older-than week | tickets --limit 0",
     "status": TICKETS,
     "verify": TICKETS,
+    "next": "next | next NOPE | next {t} | next {t} --stop-at x | next {t} --store none.db",
+    "restore": "restore | restore no.db --store new.db | restore t.csv --store new.db",
     "backup": "backup | backup keyhole.db | backup no/b.db | backup b.db --store none.db",
     "delete": TICKETS + "delete clinic | delete clinic --store t.csv --yes",
     "serve": """

@@ -35,7 +35,7 @@ def test_run_and_predict(here: Cli, patients: Path, tmp_path: Path) -> None:
     assert "log loss" in done.stdout
     assert "Brier score  typical error" in done.stdout
     text = page.read_text()
-    assert text.count("<svg") == 7  # errors over time, and no scatter of 0 and 1
+    assert text.count("<svg") == 8  # errors over time, and no scatter of 0 and 1
     assert "Reliability" in text
     written = here("predict", saved, patients, "--out", tmp_path / "p.csv")
     assert "400 probabilities from b" in written.stdout

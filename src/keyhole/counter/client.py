@@ -146,7 +146,8 @@ class RemoteLearner:
 
     def predict(self, seen: Observation) -> float:
         """The predicted label; changes nothing, and is not kept."""
-        body = {"round": seen.round, "values": _values(seen, self._open.get(seen.round))}
+        issued = self._find(seen.ticket) if seen.round in self._open else None
+        body = {"round": seen.round, "values": _values(seen, issued)}
         path = f"{self._path}/predictions"
         return self._client.post(path, body, lambda reply: finite_label(reply["prediction"]))
 

@@ -118,6 +118,8 @@ def in_order(
             groups.append(group)
         else:
             groups[-1] += group
+    if len(groups) > 1 and _counted(problem, groups[0]) == 0:  # what is free is no step
+        groups[:2] = [groups[0] + groups[1]]
     return groups
 
 

@@ -43,6 +43,7 @@ BODIES: Mapping[tuple[str, str], Any] = {
     ("POST", f"{LEARNER_PATH}/predictions"): {"round": 1, "values": VALUES},
     ("POST", f"{LEARNER_PATH}/intervals"): {"round": 1, "values": VALUES, "coverage": 0.9},
     ("POST", f"{TICKET_PATH}/values"): {"values": VALUES, "who": "ward 3"},
+    ("POST", f"{TICKET_PATH}/next"): {"values": VALUES, "who": "ward 3"},
     ("POST", f"{TICKET_PATH}/label"): {"label": 7.5, "who": "ward 3"},
     ("POST", f"{TICKET_PATH}/correction"): {"values": {"crp": 42}, "why": "the point was misread"},
     ("POST", f"{TICKET_PATH}/drop"): {"who": "ward 3"},
