@@ -26,7 +26,7 @@ from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.problem import problem_from_dict
 from keyhole.problem.sparse_model import SparseModel
 from keyhole.problem.step import Step, grown_from
-from keyhole.problem.ticket import Observation, Ticket, refuse_unfilled
+from keyhole.problem.ticket import Observation, Ticket, refuse_unfilled, refuse_unless_ticket
 
 
 def connect(
@@ -188,8 +188,7 @@ class RemoteLearner:
 
     def drop(self, ticket: Ticket) -> None:
         """Close a ticket whose label will never come."""
-        if not isinstance(ticket, Ticket):
-            raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
+        refuse_unless_ticket(ticket)
         self._close(self._find(ticket), "drop", {"who": self._who})
 
     def correct(
@@ -202,8 +201,7 @@ class RemoteLearner:
         confirm: bool = False,
     ) -> None:
         """Have a row with another label, or other values: see `Store.correct`."""
-        if not isinstance(ticket, Ticket):
-            raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
+        refuse_unless_ticket(ticket)
         places, numbers = right_values(ticket, values or {})
         right = zip(ticket.features[places].tolist(), numbers.tolist(), strict=True)
         body: dict[str, Any] = {"why": why, "confirm": confirm or self._confirm, "who": self._who}

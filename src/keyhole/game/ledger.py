@@ -233,10 +233,7 @@ class Ledger:
         if played.stopped:
             items = len(bought) if prices is None else len(prices.needed(bought))
             self.stopped_after[items] += 1
-        if prices is None:
-            self._not_bought += len(plan) - len(bought)
-        else:
-            self._not_bought += prices.count(plan.tolist()) - prices.count(bought)
+        self._not_bought += self.problem.units(plan) - self.problem.units(bought)
 
     def add_block(
         self, first_round: int, bought: NDArray[np.int32], y: Floats, y_hat: Floats

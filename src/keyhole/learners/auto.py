@@ -515,18 +515,17 @@ class AutoLearner(LearnerBase):
 
     def _share_of_purse(self, ticket: Ticket) -> float:
         """How much of its whole plan an example may cost on average; 1 without a purse."""
-        prices, horizon = self.problem.prices, self._auto.spending.horizon
-        if prices is None or not horizon:
+        horizon = self._auto.spending.horizon
+        if not horizon:
             return 1.0
         left = int(self._state.purse[0]) / max(horizon - self.round, 1)
-        return left / max(prices.count(ticket.memo[PLAN].tolist()), 1)
+        return left / max(self.problem.units(ticket.memo[PLAN]), 1)
 
     def _give_back(self, ticket: Ticket) -> None:
         """What the steps would have cost that a ticket did not make."""
-        prices = self.problem.prices
-        if PLAN in ticket.memo and prices is not None and self.purse is not None:
-            whole = prices.count(ticket.memo[PLAN].tolist())
-            self._state.purse[0] += whole - prices.count(ticket.features.tolist())
+        if PLAN in ticket.memo and self.purse is not None:
+            units = self.problem.units
+            self._state.purse[0] += units(ticket.memo[PLAN]) - units(ticket.features)
 
     def _choose(self, t: int) -> Choice:
         entry = self._open()

@@ -12,8 +12,9 @@ from keyhole.learners.blocks.auto.curves import predictor, rows_before
 from keyhole.learners.blocks.auto.joint_fit import best_fit
 from keyhole.learners.blocks.auto.shape_model import shape_model, told_rows
 from keyhole.learners.blocks.auto.spending import counts
-from keyhole.problem import DataError, Floats, Indices, Observation, ProblemError
+from keyhole.problem import Floats, Indices, Observation, ProblemError
 from keyhole.problem.shape_model import ShapeModel
+from keyhole.problem.ticket import refuse_unfilled
 
 if TYPE_CHECKING:
     from keyhole.learners.auto import AutoLearner
@@ -52,8 +53,7 @@ def _may_have(learner: AutoLearner, features: Indices) -> bool:
 
 def contributions_of(learner: AutoLearner, seen: Observation) -> Contributions:
     """`explain(seen)`."""
-    if not isinstance(seen, Observation):
-        raise DataError(f"explain takes what ticket.fill(...) returns, got a {type(seen).__name__}")
+    refuse_unfilled("explain", seen)
     ticket = learner._desk.issued(seen.ticket)
     features = np.array(ticket.features)
     names = tuple(map(learner._name, features.tolist()))

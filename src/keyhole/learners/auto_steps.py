@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
@@ -106,7 +105,8 @@ def in_order(
     left = sorted(S, key=lambda j: (rank.get(j, len(rank)), by_why[j], j))
     groups, bought = list[list[int]](), list[int]()
     while left:
-        prices = {j: _counted(problem, [*bought, j]) - _counted(problem, bought) for j in left}
+        paid = problem.units(bought)
+        prices = {j: problem.units([*bought, j]) - paid for j in left}
         best = next((j for j in first if j in left), None)
         if best is None and problem.prices is not None:
             best = max(left, key=lambda j: (worth[j] / max(prices[j], 1e-9), -prices[j]))
@@ -118,7 +118,7 @@ def in_order(
             groups.append(group)
         else:
             groups[-1] += group
-    if len(groups) > 1 and _counted(problem, groups[0]) == 0:  # what is free is no step
+    if len(groups) > 1 and problem.units(groups[0]) == 0:  # what is free is no step
         groups[:2] = [groups[0] + groups[1]]
     return groups
 
@@ -127,8 +127,8 @@ def _comes_along(problem: Problem, bought: list[int], j: int, left: list[int]) -
     """A feature, and all that costs nothing any more once it is paid."""
     if problem.prices is None:
         return [j]
-    paid = _counted(problem, [*bought, j])
-    return [i for i in left if _counted(problem, [*bought, j, i]) == paid]
+    paid = problem.units([*bought, j])
+    return [i for i in left if problem.units([*bought, j, i]) == paid]
 
 
 def _find_first(learner: AutoLearner, own: Stepwise, batch: Batch) -> None:
@@ -159,9 +159,9 @@ def _find_first(learner: AutoLearner, own: Stepwise, batch: Batch) -> None:
     left, now = list(range(len(often))), loss([])
     for position in range(min(FIRST, len(left))):
         bought = [features[a] for a in begun]
-        paid = _counted(learner.problem, bought)
+        paid = learner.problem.units(bought)
         after = {a: loss([*begun, a]) for a in left}
-        price = {a: _counted(learner.problem, [*bought, features[a]]) - paid for a in left}
+        price = {a: learner.problem.units([*bought, features[a]]) - paid for a in left}
         best = max(left, key=lambda a: (now - after[a]) / max(price[a], 1e-9))
         if after[best] >= now:
             return
@@ -194,15 +194,6 @@ def _rate(learner: AutoLearner, own: Stepwise) -> float:
     return float(own.rate[0]) if spending.horizon else spending.rate
 
 
-def _counted(problem: Problem, features: Sequence[int] | Indices) -> int:
-    """What features cost, in units."""
-    return (
-        len(features)
-        if problem.prices is None
-        else problem.prices.count([int(j) for j in features])
-    )
-
-
 def _ends(learner: AutoLearner, ticket: Ticket) -> tuple[Indices, Floats]:
     """The steps of a plan, and what all features up to the end of each cost together, in units."""
     plan, step, known = ticket.memo[PLAN], ticket.memo[STEP], learner._ends_of_plans
@@ -211,7 +202,7 @@ def _ends(learner: AutoLearner, ticket: Ticket) -> tuple[Indices, Floats]:
         if len(known) == MOST_PLANS:
             known.clear()
         steps = np.unique(step)
-        paid = [_counted(learner.problem, plan[step <= s]) for s in steps.tolist()]
+        paid = [learner.problem.units(plan[step <= s]) for s in steps.tolist()]
         known[key] = steps, np.array(paid, dtype=np.float64)
     return known[key]
 
@@ -307,13 +298,13 @@ def follow_purse(learner: AutoLearner, own: Stepwise, ticket: Ticket) -> None:
     spending, table = learner._auto.spending, own.table
     rounds = max(spending.horizon - learner.round, 1)
     target = max(int(learner._state.purse[0]), 1) / rounds
-    spent = _counted(learner.problem, ticket.features)
+    spent = learner.problem.units(ticket.features)
     if own.rate[0] > 0.0:
         rate = own.rate[0] * math.exp(PACE * (min(spent / target, AHEAD) - 1.0))
         own.rate[0] = min(max(rate, LEAST_RATE), MOST_RATE)
         return
     last = int(ticket.memo[STEP].max())
     less, _, pairs = table.saved[0, last].tolist()
-    whole = _counted(learner.problem, ticket.memo[PLAN])
+    whole = learner.problem.units(ticket.memo[PLAN])
     if pairs >= WARM_AFTER_HISTORY and less > 0.0 and whole:
         own.rate[0] = less / pairs / whole

@@ -54,6 +54,7 @@ from keyhole.problem.sparse_model import sparse_model
 from keyhole.problem.state import LearnerState, restore, snapshot
 from keyhole.problem.state_checks import prove, prove_tickets
 from keyhole.problem.step import Step, early_view, next_features
+from keyhole.problem.ticket import refuse_unfilled
 
 if TYPE_CHECKING:
     from keyhole.learners.correcting import RightValues
@@ -254,10 +255,7 @@ class LearnerBase(Locked, ABC):
         TicketError, so that compiled code never meets features or a memo that are not its own.
         """
         with self._lock, np.errstate(all="ignore"):
-            if not isinstance(seen, Observation):
-                raise DataError(
-                    f"predict takes what ticket.fill(...) returns, got a {type(seen).__name__}"
-                )
+            refuse_unfilled("predict", seen)
             ticket = self._desk.issued(seen.ticket)
             own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
             cut_off = self._desk.labels.cut_off if self.clip else cut_off_largest
@@ -293,10 +291,7 @@ class LearnerBase(Locked, ABC):
         ...     seen = step.fill(x[step.features])
         >>> learner.tell(seen, y)
         """
-        if not isinstance(seen, Observation):
-            raise DataError(
-                f"next takes what ticket.fill(...) returns, got a {type(seen).__name__}"
-            )
+        refuse_unfilled("next", seen)
         if stop_at is not None:
             positive_number("stop_at", stop_at)
         ticket = self._desk.issued(seen.ticket)
@@ -510,10 +505,7 @@ class LearnerBase(Locked, ABC):
         ...     print(doubt)
         creatinine: 90 is 64 times the largest seen (0.6 to 1.4): did you mean 0.9?
         """
-        if not isinstance(seen, Observation):
-            raise DataError(
-                f"doubts takes what ticket.fill(...) returns, got a {type(seen).__name__}"
-            )
+        refuse_unfilled("doubts", seen)
         label = None if y is None else self.problem.possible_label(y)
         reach, far = self._reach()
         return () if reach is None else doubts_about(seen, label, reach, far, self.problem)

@@ -11,6 +11,7 @@ from keyhole.errors import shortened
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import DataError, Floats, Indices, StateError, Ticket, TicketError
 from keyhole.problem.limits import refuse_beyond
+from keyhole.problem.ticket import refuse_unless_ticket
 
 if TYPE_CHECKING:
     from keyhole.learners.base import LearnerBase
@@ -24,8 +25,7 @@ def correct(
     """Let a learner correct a row it was told. An error leaves it as it was."""
     if not learner.CORRECTS:
         refuse_to_correct(type(learner).__name__, "it keeps none of the rows it was told")
-    if not isinstance(ticket, Ticket):
-        raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
+    refuse_unless_ticket(ticket)
     if y is None and not values:
         raise DataError(
             "there is nothing to correct: give y=..., the right label, or values={...}, the right "

@@ -25,7 +25,14 @@ from keyhole.errors import (
 from keyhole.problem.labels import LabelSpan
 from keyhole.problem.problem import Problem
 from keyhole.problem.step import PLAN, STEP, first_step, made_by, next_features
-from keyhole.problem.ticket import Floats, Indices, Observation, Ticket, refuse_unfilled
+from keyhole.problem.ticket import (
+    Floats,
+    Indices,
+    Observation,
+    Ticket,
+    refuse_unfilled,
+    refuse_unless_ticket,
+)
 
 NO_LABELS: Floats = np.empty(0)
 
@@ -135,8 +142,7 @@ class Desk:
         TicketError for anything else: a ticket of another learner, one whose features or memo were
         changed, one that is closed. What is handed out here can be trusted by compiled code.
         """
-        if not isinstance(ticket, Ticket):
-            raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
+        refuse_unless_ticket(ticket)
         issued = self._open.get(ticket.round)
         if issued is None:
             if ticket.round <= self.round:
@@ -178,10 +184,8 @@ class Desk:
         if grown is None:
             return None
         prices, more = self.problem.prices, self._ticket(ticket.round, grown, ticket.memo)
-        if prices is None:
-            return more, float(len(grown) - len(ticket.features))
-        paid = prices.count(ticket.features.tolist())
-        return more, prices.money(prices.count(grown.tolist()) - paid)
+        units = self.problem.units(grown) - self.problem.units(ticket.features)
+        return more, float(units) if prices is None else prices.money(units)
 
     def skip(self, rounds: int, labels: Floats = NO_LABELS) -> None:
         """Count rounds that were played as a block, each asked and told at once."""

@@ -226,19 +226,21 @@ class Problem:
         >>> Problem(d=3, k=1, budget=2).cost([0, 2])
         2.0
         """
-        if self.prices is None:
-            return float(np.size(np.asarray(features)))
-        return self.prices.money(self._units(features))
+        units = self.units(features)
+        return float(units) if self.prices is None else self.prices.money(units)
 
     def affords(self, features: ArrayLike) -> bool:
         """Whether the budget buys these features of one example: exactly, to the last cent."""
-        if self.prices is None:
-            return np.size(np.asarray(features)) <= self._limit
-        return self._units(features) <= self._limit
+        return self.units(features) <= self._limit
 
-    def _units(self, features: ArrayLike) -> int:
-        """What features cost in units, or a ProblemError for what is none."""
-        prices, given = cast(Prices, self.prices), np.asarray(features)
+    def units(self, features: ArrayLike) -> int:
+        """What features cost, in units of the prices; without prices, how many there are.
+
+        A ProblemError for what is none, where there are prices.
+        """
+        prices, given = self.prices, np.asarray(features)
+        if prices is None:
+            return int(np.size(given))
         numbers = given.ravel().tolist()
         if given.size and (
             given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= self.d

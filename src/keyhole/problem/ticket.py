@@ -19,6 +19,7 @@ from keyhole.errors import (
     BudgetError,
     DataError,
     ProblemError,
+    TicketError,
     nearest,
     real_number,
     real_numbers,
@@ -434,6 +435,12 @@ class Observation:
             hit = bought[place] == features
             result[hit] = self.values[place[hit]]
         return result
+
+
+def refuse_unless_ticket(ticket: object) -> None:
+    """TicketError unless it is a Ticket."""
+    if not isinstance(ticket, Ticket):
+        raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
 
 
 def refuse_unfilled(verb: str, seen: object) -> None:

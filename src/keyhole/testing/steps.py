@@ -108,7 +108,7 @@ def _pays_for_what_is_new(learner: Any, seen: Observation, step: Step | None, be
     """The units that were paid by now."""
     problem, features = learner.problem, seen.ticket.features.tolist()
     prices = problem.prices
-    paid: int = len(features) if prices is None else prices.count(features)
+    paid: int = problem.units(features)
     if step is not None:
         more = float(paid - before) if prices is None else prices.money(paid - before)
         about = f"round {seen.round}, {step}"

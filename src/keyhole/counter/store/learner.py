@@ -19,7 +19,6 @@ from keyhole.counter.store.steps import as_step, step_after
 from keyhole.counter.store.tables import LearnerTableRow, TicketRecord
 from keyhole.errors import (
     ProblemError,
-    TicketError,
     UnknownTicketError,
     finite_label,
     nearest,
@@ -34,7 +33,7 @@ from keyhole.problem import BlockStream, Floats, Learner, Problem
 from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.state import has_state
 from keyhole.problem.step import Step
-from keyhole.problem.ticket import Observation, Ticket, refuse_unfilled
+from keyhole.problem.ticket import Observation, Ticket, refuse_unfilled, refuse_unless_ticket
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.version import __version__
 
@@ -124,8 +123,7 @@ class StoredLearner:
 
     def drop(self, ticket: Ticket) -> None:
         """Close a ticket whose label will never come."""
-        if not isinstance(ticket, Ticket):
-            raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
+        refuse_unless_ticket(ticket)
         self._store._writer.submit(requests.drop_ticket(self._name, ticket))
 
     def correct(
@@ -138,8 +136,7 @@ class StoredLearner:
         confirm: bool = False,
     ) -> None:
         """Have a row with another label, or other values: see `Store.correct`."""
-        if not isinstance(ticket, Ticket):
-            raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
+        refuse_unless_ticket(ticket)
         sure = confirm or self._confirm
         self._store._writer.submit(correct_ticket(self._name, ticket, y, values, why, sure))
 
